@@ -14,7 +14,7 @@ import { chooseGranted, permissionsIn } from './choose-granted.ts'
 import { clientFactsOf } from './client-facts.ts'
 import type { IssuerSecret } from './issuer-secret.ts'
 import { readSignInOrigin } from './sign-in-origin.ts'
-import { requireStandingSignIn } from './sign-in-standing.ts'
+import { requireStanding } from './sign-in-standing.ts'
 
 /** Documented in the decision on the token service: a permission taken away is gone after this at the latest. */
 export const accessTokenLifetimeSeconds = 60 * 60
@@ -70,8 +70,8 @@ export function writeAccessTokenClaims(sql: Query, identity: Identity, secret: I
       token.kind === 'ClientCredentials'
         ? await describeApplication(sql, identity, client)
         : await describeUser(sql, identity, client, token, signInOrigin)
-    // Found anew once the consents were read: an address may have been removed before them, and after the request came.
-    requireStandingSignIn(ctx, await ctx.oidc.provider.Client.find(client.clientId))
+    // Once the consents were read: an address may have been removed before them, and after the request came.
+    await requireStanding(ctx, sql, identity.tenantId, token)
     const sid =
       token.kind === 'AccessToken' && token.grantId ? secret.nameOf(token.grantId) : origin?.signInId
     const told = signInOrigin ?? origin?.signInOrigin

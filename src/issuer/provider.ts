@@ -2,7 +2,7 @@ import type { EventEmitter } from 'node:events'
 import { type KoaContextWithOIDC, Provider } from 'oidc-provider'
 import { firstPartyApplications } from '../auth/first-party.ts'
 import type { SigningKey } from '../auth/signing-keys.ts'
-import { checkSecret } from '../directory/applications/application-secret.ts'
+import { compareSecrets } from './client-proof.ts'
 import { describeOutage } from './describe-outage.ts'
 import { describeDeviceCode, guardUserCodes } from './device-flow.ts'
 import { renewFormTokens } from './foreign-forms.ts'
@@ -27,10 +27,7 @@ export function createProvider(options: ProviderOptions, keys: readonly SigningK
   const provider = new Provider(identity.issuer(), configureProvider(options, keys))
   // Only what `issuer.ts` put into these headers arrives here.
   provider.proxy = true
-  const compareClientSecret = async function (this: { application_id?: unknown }, actual: string) {
-    return checkSecret(sql, tenantId, String(this.application_id), actual)
-  }
-  Object.assign(provider.Client.prototype, { compareClientSecret })
+  compareSecrets(provider, sql, tenantId)
   widenRefreshScopes(provider)
   keepSignInFacts(provider)
   endPortalWithSession(provider)

@@ -32,7 +32,7 @@ export function requireConsented(sql: Query, tenantId: string) {
     if (!client || !token?.accountId) throw new Error('a refresh without a client or a person')
     for (const resource of [params?.resource ?? []].flat())
       if (!token.resourceIndicators.has(String(resource))) throw new errors.InvalidTarget()
-    requireStandingSignIn(ctx)
+    requireStandingSignIn(ctx, client)
     const asked = token.scope?.split(' ') ?? []
     const added = permissionsIn(requestParamScopes).filter((name) => !asked.includes(name))
     const facts = clientFactsOf(client)

@@ -42,10 +42,15 @@ function keepFacts(kept: KeptFacts, ctx: KoaContextWithOIDC): void {
   if (shutOuts !== undefined) kept.shutOuts ??= shutOuts
 }
 
+interface Source extends KeptFacts {
+  /** When the password was checked, in seconds. */
+  readonly authTime?: number
+}
+
 /** The code or refresh token that the client brings. */
-export function readSource({ oidc: { entities } }: KoaContextWithOIDC): KeptFacts | undefined {
+export function readSource({ oidc: { entities } }: KoaContextWithOIDC): Source | undefined {
   const { AuthorizationCode, DeviceCode, RotatedRefreshToken, RefreshToken } = entities
-  return (AuthorizationCode ?? DeviceCode ?? RotatedRefreshToken ?? RefreshToken) as KeptFacts | undefined
+  return (AuthorizationCode ?? DeviceCode ?? RotatedRefreshToken ?? RefreshToken) as Source | undefined
 }
 
 /** The address that the sign-in was answered at; undefined for devices, and for sign-ins of earlier versions. */

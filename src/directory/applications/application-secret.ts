@@ -72,16 +72,6 @@ export async function removeSecret(
   await showSecrets(tx, tenantId, applicationId)
 }
 
-/** True for a secret of the application that is valid now. */
-export async function checkSecret(
-  sql: Query,
-  tenantId: string,
-  applicationId: string,
-  secret: string,
-): Promise<boolean> {
-  return (await findSecret(sql, tenantId, applicationId, secret)) !== undefined
-}
-
 /** The id of a secret that is valid now; undefined: the application has none like it. */
 export async function findSecret(
   sql: Query,
@@ -95,6 +85,19 @@ export async function findSecret(
       and starts_at <= now() + interval '1 minute' and ends_at > now()`
   const offered = Buffer.from(hashSecret(secret))
   return rows.filter(({ hash }) => timingSafeEqual(Buffer.from(hash), offered))[0]?.keyId
+}
+
+/** True while the application has the secret, and it is valid. */
+export async function isSecretKept(
+  sql: Query,
+  tenantId: string,
+  applicationId: string,
+  keyId: string,
+): Promise<boolean> {
+  const rows = await sql`
+    select from application_secret
+    where tenant_id = ${tenantId} and application_id = ${applicationId} and key_id = ${keyId} and ends_at > now()`
+  return rows.count > 0
 }
 
 /**

@@ -2,11 +2,13 @@ import assert from 'node:assert/strict'
 import { randomUUID, webcrypto, X509Certificate } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
 import { SignJWT } from 'jose'
+import { voidTokens } from '../../../src/directory/accounts/standing.ts'
 import { grantApplicationPermissions } from '../../../src/directory/applications/granted-permissions.ts'
 import * as x509 from '../../../src/http/x509.ts'
 import { accessTokenLifetimeSeconds } from '../../../src/issuer/access-token.ts'
 import { Browser } from '../../support/browser.ts'
 import { clause } from '../../support/clause.ts'
+import { askDuring } from '../../support/in-flight.ts'
 import { addApplication, addPerson, claimsOf, type Person, trustService } from '../../support/issuer.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
 import { beginSignIn, signIn, singlePage } from '../../support/sign-in.ts'
@@ -258,6 +260,22 @@ describe('assertions', () => {
       scope,
       ...more,
     })
+
+  clause(
+    'TOK-141',
+    'A secret or certificate gives no token once it was removed, not even to a request that proved itself by…',
+    async () => {
+      const { appId, applicationId, servicePrincipalId } = await addWithKey()
+      const assertion = await assertionFor(appId)
+      const { status, body } = await askDuring(
+        service,
+        (tx) => voidTokens(tx, service.tenantId, servicePrincipalId),
+        () => prove(assertion),
+        async () => assert.equal((await setKeys(applicationId, [])).status, 204),
+      )
+      assert.deepEqual([status, body.error], [401, 'invalid_client'])
+    },
+  )
 
   clause(
     'TOK-101',
