@@ -51,10 +51,11 @@ Shows an address and a code: open the address in a browser, enter the code and s
     const url = values.url ?? (await readRunFile(settings.dataDir))?.origin ?? publicOrigin(settings)
     const isOwn = values.url === undefined || isOfThisMachine(settings, url)
     const ownCa = values.ca || !isOwn ? null : await readOwnFile(settings.dataDir, ownCaName)
-    const caFile = values.ca ? resolve(values.ca) : (ownCa?.path ?? null)
     const say = values.json ? warn : print
-    const session = await signIn(url.replace(/\/$/, ''), caFile, say)
-    await writeSession(values.ca ? { ...session, caFile: await keepCa(values.ca) } : session)
+    // Read once, and before: another user may replace the file while the person signs in.
+    const namedCa = values.ca ? trustCa(resolve(values.ca)) : undefined
+    const session = await signIn(url.replace(/\/$/, ''), ownCa?.path ?? null, say)
+    await writeSession(namedCa === undefined ? session : { ...session, caFile: await keepCa(namedCa) })
     const { userPrincipalName } = session
     report(values, { url: session.url, userPrincipalName }, `Signed in as ${userPrincipalName}.\n`)
     return 0

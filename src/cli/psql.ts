@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { type Command, readArgs } from './command.ts'
 import { chooseDatabase } from './gateway-database.ts'
@@ -5,6 +6,7 @@ import { chooseLogin } from './gateway-login.ts'
 import { findGateway } from './gateway-place.ts'
 import { environmentFor, runPsql } from './run-psql.ts'
 import { currentSettings } from './surroundings.ts'
+import { copyCa } from './trust-ca.ts'
 
 const options = {
   as: { type: 'string' },
@@ -54,7 +56,9 @@ Exit codes are psql's: 0 done, 1 failed, 2 no connection (or wrong use), 3 an er
         { exitCode: 2 },
       )
     const settings = currentSettings()
-    const service = await findGateway(settings, { ...values, prefersOwn: values.as !== undefined })
+    await using ca = values.ca === undefined ? null : await copyCa(resolve(values.ca))
+    const wishes = { ...values, ca: ca?.path, prefersOwn: values.as !== undefined }
+    const service = await findGateway(settings, wishes)
     const database = await chooseDatabase(settings, service.isOwn, named)
     const login = await chooseLogin(settings, service, values.as)
     const wanted = tokens.flatMap((token) =>

@@ -37,9 +37,9 @@ export async function writeSession(session: Session): Promise<void> {
   await writeKept(sessionFile(), JSON.stringify(session, null, 2))
 }
 
-/** Returns a copy of a CA that was named: its file may be in a folder where other users can replace it later. */
-export async function keepCa(file: string): Promise<string> {
-  await writeKept(caFile(), await readFile(file, 'utf8'))
+/** Keeps a CA that was named, and returns where: its file may be in a folder where other users can replace it later. */
+export async function keepCa(text: string): Promise<string> {
+  await writeKept(caFile(), text)
   return caFile()
 }
 

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { createCa, toPem } from '../../../src/http/local-ca.ts'
 import { Browser } from '../../support/browser.ts'
 import { clause } from '../../support/clause.ts'
 import { useGateway } from '../../support/gateway.ts'
@@ -102,6 +103,22 @@ describe('masquerade psql on a machine that has nothing of the service but its C
       )
       const { out: still } = await psql('--as', ana.userPrincipalName, name, ...read).ended
       assert.match(still, new RegExp(ana.userPrincipalName))
+    },
+  )
+
+  clause(
+    'SVC-122',
+    '`masquerade psql --ca` reads the file once, too: the gateway proves itself by what the file held when the…',
+    async () => {
+      const ca = join(folder, 'named-ca.pem')
+      await writeFile(ca, masking.service().listeners.ca ?? '')
+      const asked = psql('--ca', ca, '--as', bob.userPrincipalName, name, ...read)
+      await waitUntil('a code to enter', () => /enter the code \S+/.test(asked.seen.errors))
+      const { ca: foreign } = await createCa(['localhost'], new Date())
+      await writeFile(ca, toPem(foreign.certificate))
+      await signInAs(bob, () => asked.seen.errors)
+      const { code, errors } = await asked.ended
+      assert.equal(code, 0, errors)
     },
   )
 })

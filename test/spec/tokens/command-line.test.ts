@@ -103,10 +103,11 @@ describe('the commands about people and applications', () => {
     },
   )
 
-  const signInByDevice = async (more: string[] = []) => {
+  const signInByDevice = async (more: string[] = [], meanwhile?: () => Promise<void>) => {
     const person = await addPerson(service)
     const started = startCommand(['login', '--url', service.httpsOrigin, ...more], environment)
     const shown = await started.waitFor(/enter the code [A-Z]{4}-[A-Z]{4}/)
+    await meanwhile?.()
     const [, address = ''] = /Open (\S+)/.exec(shown) ?? []
     const [, code = ''] = /enter the code (\S+)/.exec(shown) ?? []
     const browser = new Browser()
@@ -181,6 +182,21 @@ describe('the commands about people and applications', () => {
       const { code, stderr } = await startCommand(['logout'], environment).ended
       assert.deepEqual([code, stderr], [0, ''])
       assert.deepEqual(await readdir(folder), [])
+    },
+  )
+
+  clause(
+    'SVC-121',
+    '`masquerade login --ca` reads the file once, before the person signs in: the certificate that it keeps is the one…',
+    async () => {
+      const ca = join(service.dataDir, 'replaced-ca.pem')
+      await writeFile(ca, service.listeners.ca ?? '')
+      const { ca: foreign } = await createCa(['localhost'], new Date())
+      await signInByDevice(['--ca', ca], () => writeFile(ca, toPem(foreign.certificate)))
+      const folder = join(service.dataDir, 'config', 'masquerade')
+      assert.equal(await readFile(join(folder, 'ca.pem'), 'utf8'), service.listeners.ca)
+      const { code, stderr } = await startCommand(['logout'], environment).ended
+      assert.deepEqual([code, stderr], [0, ''])
     },
   )
 })
