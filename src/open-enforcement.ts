@@ -10,6 +10,7 @@ import { readLoginRights } from './directory/principals/login-rights.ts'
 import { loginRoleName } from './directory/principals/login-role.ts'
 import { Controller } from './enforcement/controller.ts'
 import { DirectoryFollower } from './enforcement/follow-directory.ts'
+import { recordNamedEntries } from './enforcement/grants/settle-exempt.ts'
 import { createLeases } from './enforcement/lease.ts'
 import { createLoginKeys } from './enforcement/logins/login-keys.ts'
 import type { Target } from './enforcement/policy.ts'
@@ -72,6 +73,7 @@ export function createEnforcementPorts(enforcement: Controller, settle: Controll
     report: (id: string) => enforcement.report(id),
     plan: (id: string) => enforcement.plan(id),
     settle,
+    recordNamed: recordNamedEntries,
     findLeftovers: (id: string) => listLeftovers(enforcement, id),
     restore: (id: string) => restoreDatabase(enforcement, id),
   }

@@ -90,6 +90,8 @@ export interface Principals {
   find(tenantId: string, ids: readonly string[]): Promise<ReadonlyMap<string, PrincipalType>>
   /** The users, groups and applications that entries of an exempt list name by id, userPrincipalName or appId. */
   describe(tenantId: string, entries: readonly string[]): Promise<readonly NamedPrincipal[]>
+  /** Those of the entries that name such an object. */
+  findNamed(tx: Query, tenantId: string, entries: readonly string[]): Promise<readonly string[]>
   findGroupsNamed(
     tenantId: string,
     names: readonly string[],

@@ -10,6 +10,8 @@ export function createPrincipalPorts(sql: Query, graph: MembershipGraph) {
   return {
     find: (tenantId: string, ids: readonly string[]) => findPrincipals(sql, tenantId, ids),
     describe: (tenantId: string, entries: readonly string[]) => describeExempt(sql, tenantId, entries),
+    findNamed: async (tx: Query, tenantId: string, entries: readonly string[]) =>
+      (await describeExempt(tx, tenantId, entries)).map(({ entry }) => entry),
     findGroupsNamed: (tenantId: string, names: readonly string[]) => findGroupsNamed(sql, tenantId, names),
     mayRead: mayReadPrincipals,
     groupsOf: async (tenantId: string, id: string) => [...(await graph.groupsOf(tenantId, id))],

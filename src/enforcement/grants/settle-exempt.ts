@@ -1,3 +1,4 @@
+import type { Query } from '../../db/query.ts'
 import type { Sql } from '../../db/sql.ts'
 import { readPlace } from '../guard/kept-records.ts'
 import { everybody } from '../names.ts'
@@ -25,8 +26,8 @@ export interface StoredRole extends KnownRole {
 
 export interface ExemptRoleStore {
   read(): Promise<readonly StoredRole[]>
-  /** Replaces all rows of the database. */
-  write(place: string, known: KnownRoles): Promise<void>
+  /** Replaces the rows that were read. Those of a write of the policy since then stay (ENF-331). */
+  write(place: string, known: KnownRoles, read: readonly StoredRole[]): Promise<void>
 }
 
 export interface SettledExempt {
@@ -78,7 +79,7 @@ export async function settleExempt(
     ...named.map((entry) => [entry, keep(entry)] as const),
     ...namedEntries.map((entry) => [entry, { oid: null, isTaken: true }] as const),
   ])
-  if (isStored && !isSame(known, next)) await store.write(place, next)
+  if (isStored && !isSame(known, next)) await store.write(place, next, stored)
   return {
     exemptRoles: entries.filter((entry) => !takenNames.includes(entry)),
     takenNames,
@@ -109,18 +110,38 @@ export function createExemptRoleStore(sql: Sql, databaseId: string): ExemptRoleS
         select place, entry, role_oid as oid, is_taken as "isTaken" from exempt_role where database_id = ${databaseId}`
     },
 
-    async write(place, known) {
+    async write(place, known, read) {
       const roles = [...known.values()]
+      const gone = read.filter(({ entry }) => !known.has(entry))
+      // A row of another place was written since. A taken name without a role is that of a directory object, whichever write was last.
       await sql`
         with gone as (
-          delete from exempt_role where database_id = ${databaseId} and entry <> all(${[...known.keys()]}::text[])
+          delete from exempt_role e
+          using unnest(${gone.map(({ entry }) => entry)}::text[], ${gone.map((row) => row.place)}::text[]) as g(entry, place)
+          where e.database_id = ${databaseId} and e.entry = g.entry and e.place = g.place
         )
         insert into exempt_role (database_id, place, entry, role_oid, is_taken)
         select ${databaseId}, ${place}, entry, oid, is_taken
         from unnest(${[...known.keys()]}::text[], ${roles.map(({ oid }) => oid)}::int8[],
           ${roles.map(({ isTaken }) => isTaken)}::boolean[]) as k(entry, oid, is_taken)
-        on conflict (database_id, entry) do update
-          set place = excluded.place, role_oid = excluded.role_oid, is_taken = excluded.is_taken`
+        on conflict (database_id, entry) do update set place = excluded.place,
+          role_oid = case when exempt_role.is_taken and exempt_role.role_oid is null then null else excluded.role_oid end,
+          is_taken = exempt_role.is_taken or excluded.is_taken`
     },
   }
+}
+
+/**
+ * Records entries that name directory objects, in the transaction that stores them: the objects may be gone by the time of the
+ * first turn. The place is not known here.
+ */
+export async function recordNamedEntries(
+  tx: Query,
+  databaseId: string,
+  entries: readonly string[],
+): Promise<void> {
+  await tx`
+    insert into exempt_role (database_id, place, entry, role_oid, is_taken)
+    select ${databaseId}, '', entry, null, true from unnest(${entries}::text[]) as e(entry) order by entry
+    on conflict (database_id, entry) do update set place = '', role_oid = null, is_taken = true`
 }

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import type { Query } from '../../db/query.ts'
 import { nullableDateTime, nullableString, oneOf } from '../schemas.ts'
 
 export interface EnforcementReport {
@@ -45,6 +46,8 @@ export interface Enforcement {
   report(databaseId: string): Promise<EnforcementReport>
   /** After a committed change of rules, policy or binding: enforces it where that is possible in reasonable time. */
   settle(databaseId: string): Promise<EnforcementReport>
+  /** Entries of an exempt list that name directory objects as the list is stored: they never exempt a role of that name. */
+  recordNamed(tx: Query, databaseId: string, entries: readonly string[]): Promise<void>
   /** The statements that a reconciliation would run now; none of them is run. */
   plan(databaseId: string): Promise<readonly { readonly sql: string; readonly why: string }[]>
   /** Everything of ours in the database and on its server. */

@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict'
 import { after, before, describe } from 'node:test'
+import { openDatabase } from '../../../src/db/database.ts'
+import { createExemptRoleStore } from '../../../src/enforcement/grants/settle-exempt.ts'
 import { clause } from '../../support/clause.ts'
 import { fillDirectory } from '../../support/directory.ts'
 import { bindingOf, createMaskedDatabase } from '../../support/masked-database.ts'
 import { emailRule, freshDatabase, policyUrl, useMasking } from '../../support/masking.ts'
 import { forEachCluster } from '../../support/postgres.ts'
 import { runHere } from '../../support/run-here.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 const canary = 'zqcanary@raw.example'
 const masking = useMasking({ MASQUERADE_AUDIT_SECONDS: '3600' })
@@ -132,6 +135,114 @@ forEachCluster((cluster) => {
         await exempt()
         await exempt(name)
         await sees()
+        await exempt()
+      },
+    )
+
+    // By the policy and by a document, of a database that does not let the service in.
+    for (const by of ['policy', 'document'])
+      clause(
+        'ENF-330',
+        'An entry that names an object of the directory when it is stored exempts no role of its name after the object is deleted or…',
+        async (t) => {
+          const directory = fillDirectory(masking.service())
+          const name = `${target.role(`ida-${by}`)}@example.com`
+          const id = await directory.user(target.role(`ida-${by}`))
+          await makeRole(name)
+          const { database } = bindingOf(target.url)
+          const admin = openDatabase({ url: target.url.replace(/[^/]*$/, 'postgres'), poolSize: 1 })
+          t.after(() => admin.close())
+          await admin.sql.unsafe(`alter database "${database}" allow_connections false`)
+          try {
+            await admin.sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${database}`
+            if (by === 'document') await exempt(name)
+            else {
+              const put = await masking.putPolicy(db, { dataMaskingState: 'Enabled', exemptPrincipals: name })
+              assert.equal(put.headers.get('x-masquerade-enforcement'), 'Pending', put.text)
+            }
+            await directory.softDelete(id)
+          } finally {
+            await admin.sql.unsafe(`alter database "${database}" allow_connections true`)
+          }
+          await waitUntil('the database is enforced again', async () => {
+            const put = await turn()
+            return put.headers.get('x-masquerade-enforcement') === 'Enforced'
+          })
+          await isDenied()
+          assert.deepEqual(await notesOf('ExemptNameTaken'), [name])
+          await exempt()
+        },
+      )
+
+    // The list comes before the binding.
+    clause(
+      'ENF-330',
+      'An entry that names an object of the directory when it is stored exempts no role of its name after the object is deleted or…',
+      async () => {
+        const directory = fillDirectory(masking.service())
+        const name = `${target.role('uma')}@example.com`
+        const id = await directory.user(target.role('uma'))
+        await makeRole(name)
+        await using other = await createMaskedDatabase(cluster)
+        await other.database.sql.unsafe(`create table public.person (id int, email text);
+          insert into public.person values (1, '${canary}');
+          grant usage on schema public to public; grant select on public.person to "${name}"`)
+        const later = freshDatabase()
+        await masking.putPolicy(later, { dataMaskingState: 'Enabled', exemptPrincipals: name })
+        await masking.putRule(later, 'mail', emailRule)
+        await directory.softDelete(id)
+        const bound = await masking.send('PUT', later, { properties: { binding: bindingOf(other.url) } })
+        assert.equal(bound.headers.get('x-masquerade-enforcement'), 'Enforced', bound.text)
+        const { sql } = other.database
+        const [right] =
+          await sql`select has_column_privilege(${name}, 'public.person', 'email', 'select') as raw`
+        assert.deepEqual(right, { raw: false })
+        await masking.putPolicy(later, { dataMaskingState: 'Disabled', exemptPrincipals: '' })
+      },
+    )
+
+    clause(
+      'ENF-331',
+      'A turn that read the exempt list before a write of the policy removes and weakens no record of that write (ENF-330).',
+      async () => {
+        const { sql } = masking.service().database
+        const directory = fillDirectory(masking.service())
+        const [old, fresh] = [target.role('old'), target.role('fresh')].map((name) => `${name}@example.com`)
+        assert.ok(old && fresh)
+        await exempt(old)
+        const [row] = await sql<
+          { id: string }[]
+        >`select database_id as id from exempt_role where entry = ${old}`
+        assert.ok(row)
+        const store = createExemptRoleStore(sql, row.id)
+        const read = await store.read()
+        const place = read[0]?.place ?? ''
+        const { database } = bindingOf(target.url)
+        const admin = openDatabase({ url: target.url.replace(/[^/]*$/, 'postgres'), poolSize: 1 })
+        await admin.sql.unsafe(`alter database "${database}" allow_connections false`)
+        try {
+          await admin.sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${database}`
+          for (const name of ['old', 'fresh']) await directory.user(target.role(name))
+          await exempt(old, fresh)
+          await store.write(place, new Map([[old, { oid: 5, isTaken: false }]]), read)
+          const rows = (await store.read()).map(({ entry, oid, isTaken }) => [entry, oid, isTaken])
+          assert.deepEqual(
+            rows.sort(),
+            [
+              [fresh, null, true],
+              [old, null, true],
+            ].sort(),
+          )
+          await store.write(place, new Map(), await store.read())
+          assert.deepEqual([...(await store.read())], [])
+        } finally {
+          await admin.sql.unsafe(`alter database "${database}" allow_connections true`)
+          await admin.close()
+        }
+        await waitUntil('the database is enforced again', async () => {
+          const put = await turn()
+          return put.headers.get('x-masquerade-enforcement') === 'Enforced'
+        })
         await exempt()
       },
     )
