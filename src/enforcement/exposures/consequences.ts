@@ -38,6 +38,14 @@ const kinds: readonly RemedyKind[] = [
     alternative: 'Grant the privilege to the roles that need it first, each by its name.',
   },
   {
+    pattern: /\bENABLE ROW LEVEL SECURITY\b/,
+    affects:
+      'COPY … FROM, pg_dump and subscriptions of roles that neither own the table nor have BYPASSRLS: they fail. Row policies that are created later count.',
+    undo: 'ALTER TABLE … DISABLE ROW LEVEL SECURITY, then DROP POLICY.',
+    isDangerous: true,
+    alternative: 'Revoke UPDATE on the table from the roles, where they do not need it.',
+  },
+  {
     pattern: /^DROP /m,
     affects: 'Programs and replicas that use it.',
     undo: null,

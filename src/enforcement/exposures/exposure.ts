@@ -60,6 +60,8 @@ export interface MaskedRelation extends NamedObject {
   readonly bareName: string
   readonly owner: string
   readonly hidden: readonly HiddenColumn[]
+  /** All of them. */
+  readonly columns: readonly HiddenColumn[]
   /** Its data is its own: a table, a partition, a foreign table, a materialized view. */
   readonly holdsData: boolean
   /** It has rules itself, unlike a view over it. */

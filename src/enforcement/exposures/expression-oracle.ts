@@ -18,7 +18,7 @@ interface OracleRow extends Opening, Writers {
 
 /**
  * Errors of an expression show its values, whatever the role may read, and CHECK is not the only place of one. INSERT does not
- * count: the whole row is then the writer's own.
+ * count: an expression is evaluated over a new row, whose values are the writer's own, or over an updated one, which takes UPDATE.
  */
 export const expressionOracle = kind<OracleRow>({
   code: 'ExpressionOracle',

@@ -12,6 +12,8 @@ import { copyKinds } from './copies.ts'
 import { definerFunctions } from './definer-functions.ts'
 import { domainOwner } from './domain-owner.ts'
 import type { Exposure, ExposureKind, Findings, MaskedRelation, Scene } from './exposure.ts'
+import { failingKeyAction } from './failing-key-actions.ts'
+import { failingRow } from './failing-rows.ts'
 import { foreignKeyCode } from './foreign-key-code.ts'
 import { grantKinds } from './grants.ts'
 import { objectKinds } from './objects.ts'
@@ -32,6 +34,8 @@ export const exposureKinds: readonly ExposureKind[] = [
   definerFunctions,
   ...copyKinds,
   ...objectKinds,
+  failingRow,
+  failingKeyAction,
   ...oracleKinds,
   ...policyOracleKinds,
   routineOwner,
@@ -136,6 +140,7 @@ function describeRelation(relation: Relation, isHidden: (number: number) => bool
     hidden: relation.columns
       .filter(({ number }) => isHidden(number))
       .map(({ number, name }) => ({ number, name })),
+    columns: relation.columns.map(({ number, name }) => ({ number, name })),
     holdsData: relation.kind !== 'view',
     hasRules: relation.definition === null,
   }

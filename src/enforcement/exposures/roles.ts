@@ -88,7 +88,7 @@ const predefined = [
     severity: 'high',
     rights: {
       pg_write_all_data:
-        'may write every table, whatever is granted on it: also tables by which row policies, views and functions of other roles decide what they show. It learns by trying whether a value is in a unique column, and may lock every table',
+        'may write every table, whatever is granted on it: also tables by which row policies, views and functions of other roles decide what they show. It learns by trying whether a value is in a unique column, reads raw values in errors about rows that it writes, and may lock every table',
     },
   },
   {

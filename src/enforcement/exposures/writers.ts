@@ -8,6 +8,8 @@ export interface Written {
   readonly columns: readonly HiddenColumn[]
   /** Those to write. */
   readonly others: readonly HiddenColumn[]
+  /** Rights on a table that it is part of do not count. */
+  readonly isAlone?: boolean
 }
 
 export interface Writers {
@@ -17,14 +19,19 @@ export interface Writers {
   readonly remedies: readonly string[]
 }
 
-interface Place {
+/** A relation through which one of the written columns can be written. */
+export interface Place {
   readonly at: number
+  readonly via: number
+  readonly isView: boolean
+  /** The numbers of all of its columns. */
+  readonly all: readonly number[]
   readonly name: string
   readonly owner: string
   readonly acl: readonly AclEntry[]
 }
 
-type Privilege = 'INSERT' | 'UPDATE'
+type Privilege = 'INSERT' | 'UPDATE' | 'DELETE'
 
 /** Adds to each the roles that may write, in the table or through a table that it is part of or a view over either. */
 export async function addWriters<T extends Written>(
@@ -53,36 +60,42 @@ export async function addWriters<T extends Written>(
  * The way up ends at a parent that has the same object itself: a partitioned table with an index is listed once. A view counts
  * while its owner may write below, and it reads one relation without aggregates; its columns count alike.
  */
-function readPlaces(
+export async function readPlaces(
   { sql }: Scene,
   written: readonly Written[],
   privileges: readonly Privilege[],
 ): Promise<Place[]> {
-  const starts = written.map(({ oid, kind, columns, others }, at) => ({
+  if (written.length === 0) return []
+  // DELETE is no privilege of a column.
+  const mayWriteBelow = privileges.includes('DELETE')
+    ? sql`pg_catalog.has_table_privilege(v.relowner, p.via, ${privileges.join(', ')})`
+    : sql`pg_catalog.has_column_privilege(v.relowner, p.via, d.refobjsubid::int2, ${privileges.join(', ')})`
+  const starts = written.map(({ oid, kind, columns, others, isAlone = false }, at) => ({
     at,
     oid,
+    alone: isAlone,
     numbers: others.map(({ number }) => number),
     sameness: JSON.stringify([kind, ...columns.map(({ name }) => name).sort()]),
   }))
-  return sql<Place[]>`
+  return await sql<Place[]>`
     with recursive start as (
-      select s.at, s.oid::oid as via, s.numbers, s.sameness
-      from jsonb_to_recordset(${sql.json(starts)}::jsonb) as s(at int4, oid int8, numbers int4[], sameness text)
+      select s.at, s.oid::oid as via, s.numbers, s.sameness, s.alone
+      from jsonb_to_recordset(${sql.json(starts)}::jsonb) as s(at int4, oid int8, numbers int4[], sameness text, alone boolean)
     ), path as (
-      select at, via, numbers, sameness from start
+      select at, via, numbers, sameness, alone from start
       union
-      select p.at, n.via, n.numbers, p.sameness from path p cross join lateral (
+      select p.at, n.via, n.numbers, p.sameness, p.alone from path p cross join lateral (
         select i.inhparent as via, array(select a.attnum::int4 from pg_catalog.pg_attribute b
           join pg_catalog.pg_attribute a on a.attrelid = i.inhparent and a.attname = b.attname and a.attnum > 0
           where b.attrelid = p.via and b.attnum = any(p.numbers)) as numbers
-        from pg_catalog.pg_inherits i where i.inhrelid = p.via
+        from pg_catalog.pg_inherits i where i.inhrelid = p.via and not p.alone
         union all
         select v.oid, array(select attnum::int4 from pg_catalog.pg_attribute where attrelid = v.oid and attnum > 0)
         from pg_catalog.pg_depend d join pg_catalog.pg_rewrite w on w.oid = d.objid and w.rulename = '_RETURN'
         join pg_catalog.pg_class v on v.oid = w.ev_class and v.relkind = 'v'
         where d.classid = 'pg_catalog.pg_rewrite'::regclass and d.refclassid = 'pg_catalog.pg_class'::regclass
           and d.refobjid = p.via and d.refobjsubid = any(p.numbers)
-          and pg_catalog.has_column_privilege(v.relowner, p.via, d.refobjsubid::int2, ${privileges.join(', ')})
+          and ${mayWriteBelow}
           and not exists (select 1 from pg_catalog.pg_options_to_table(v.reloptions)
             where option_name = 'security_invoker' and option_value::boolean)
           and not exists (select 1 from pg_catalog.pg_depend o where o.classid = d.classid and o.objid = d.objid
@@ -93,10 +106,12 @@ function readPlaces(
       where pg_catalog.cardinality(n.numbers) > 0
         and not exists (select 1 from start s where s.via = n.via and s.sameness = p.sameness)
     )
-    select p.at, pg_catalog.format('%I.%I', n.nspname, c.relname) as name, o.rolname::text as owner,
+    select p.at, p.via::int8 as via, c.relkind = 'v' as "isView", pg_catalog.format('%I.%I', n.nspname, c.relname) as name,
+      o.rolname::text as owner, array(select a.attnum::int4 from pg_catalog.pg_attribute a
+        where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped) as all,
       ${writerEntries(sql, sql`p.numbers`, privileges)} as acl
     from path p join pg_catalog.pg_class c on c.oid = p.via join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-    join pg_catalog.pg_roles o on o.oid = c.relowner order by 1, 2`
+    join pg_catalog.pg_roles o on o.oid = c.relowner order by 1, 4`
 }
 
 /** Of a view, as stored: a larger one counts whatever it does. */

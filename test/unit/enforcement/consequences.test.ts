@@ -8,6 +8,7 @@ const remedies = [
   ['ALTER TABLE "public"."t" DISABLE TRIGGER "copy"', true, true, true],
   ['REVOKE EXECUTE ON ROUTINE public.f() FROM "a", PUBLIC CASCADE', true, true, true],
   ['REVOKE "a" FROM "b" CASCADE;\nREVOKE INSERT ON t FROM PUBLIC CASCADE', true, true, true],
+  ['CREATE POLICY "p" ON t USING (true);\nALTER TABLE t ENABLE ROW LEVEL SECURITY', true, true, true],
   ['DROP PUBLICATION "all"', true, false, false],
   ['ALTER ROLE "a" NOSUPERUSER', false, true, false],
   ['ALTER DEFAULT PRIVILEGES FOR ROLE "a" REVOKE SELECT ON TABLES FROM PUBLIC', false, true, false],
@@ -17,7 +18,7 @@ const remedies = [
 
 clause(
   'ENF-128',
-  'The remedy of an exposure says what else it affects and how it is undone, or that it cannot be. Changes of owners, disabled triggers and rules, revokes from PUBLIC and DROP are marked as dangerous, with a narrower alternative where there is one.',
+  'The remedy of an exposure says what else it affects and how it is undone, or that it cannot be. Changes of owners, disabled triggers and rules, revokes from PUBLIC and DROP are marked as dangerous, with a narrower alternative where there is one, and so is row security.',
   () => {
     for (const [remedy, isDangerous, canBeUndone, hasAlternative] of remedies) {
       const found = findConsequences(remedy)
