@@ -85,6 +85,8 @@ export interface WatchedRelation {
   readonly rules?: readonly WatchedColumn[]
   /** Those that its row policies read. */
   readonly policies?: readonly WatchedColumn[]
+  /** Those that an error of a write to it may show, beside its own. */
+  readonly fails?: readonly WatchedColumn[]
 }
 
 /** A relation that shares its name with a masked one. */

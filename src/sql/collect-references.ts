@@ -144,8 +144,9 @@ export class ReferenceCollector implements References, Collector {
     this.assignments.push({ relation, columns: namesOf(targetList), stored: { parts: [row] } })
   }
 
-  write(relation: RelationReference, targets?: readonly Node[]): void {
-    this.writes.push({ relation, columns: namesOf(targets) })
+  /** `changes`: rows that are there already. */
+  write(relation: RelationReference, targets: readonly Node[] | undefined, changes: boolean): void {
+    this.writes.push({ relation, columns: namesOf(targets), changes })
   }
 }
 

@@ -80,6 +80,8 @@ export interface ColumnReference {
 export interface Write {
   readonly relation: RelationReference
   readonly columns?: readonly string[] | undefined
+  /** Rows that are there already change. */
+  readonly changes?: boolean
 }
 
 /** A value that a statement stores: in one column, or the columns of a query in order. */

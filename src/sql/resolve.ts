@@ -87,7 +87,8 @@ class Resolver extends ReferenceCollector {
         this.#copy(node, scope)
         break
       case 'TruncateStmt':
-        for (const { RangeVar: range } of node.relations ?? []) this.write(this.refer(range, 'truncate'))
+        for (const { RangeVar: range } of node.relations ?? [])
+          this.write(this.refer(range, 'truncate'), undefined, false)
         break
       case 'LockStmt':
         for (const { RangeVar: range } of node.relations ?? [])
@@ -194,7 +195,7 @@ class Resolver extends ReferenceCollector {
     const scope = this.#open(node, outer)
     this.later(node.selectStmt, scope)
     const relation = this.refer(node.relation, 'insert')
-    this.write(relation, node.cols)
+    this.write(relation, node.cols, false)
     this.subscripts(node.cols, scope)
     if (node.selectStmt)
       this.assignments.push({
@@ -209,7 +210,7 @@ class Resolver extends ReferenceCollector {
         if (element.name !== undefined) this.read(target.find(element.name) ?? [])
       // A constraint has a name, and the columns of that are not known.
       if (conflict.infer?.conname !== undefined) this.read(target.all)
-      this.write(relation, conflict.targetList ?? [])
+      this.write(relation, conflict.targetList ?? [], conflict.targetList !== undefined)
       // PostgreSQL asks for the right to read of `excluded` what it asks for of the row itself.
       const inside = { ...scope, sources: [target, rename(target, 'excluded')] }
       this.assign(relation, conflict.targetList, inside)
@@ -223,7 +224,7 @@ class Resolver extends ReferenceCollector {
     const relation = this.refer(node.relation, 'target')
     const target = this.sourceOf(relation)
     scope.sources.push(target)
-    this.write(relation, isDelete ? undefined : (node.targetList ?? []))
+    this.write(relation, isDelete ? undefined : (node.targetList ?? []), true)
     readFrom(node.fromClause ?? node.usingClause, scope, this)
     this.assign(relation, node.targetList, scope)
     this.later(node.whereClause, scope)
@@ -238,9 +239,9 @@ class Resolver extends ReferenceCollector {
     scope.sources.push(target)
     this.later(node.joinCondition, scope)
     for (const { MergeWhenClause: when } of node.mergeWhenClauses ?? []) {
-      if (when.commandType === 'CMD_UPDATE') this.write(relation, when.targetList ?? [])
-      else if (when.commandType === 'CMD_INSERT') this.write(relation, when.targetList)
-      else if (when.commandType === 'CMD_DELETE') this.write(relation)
+      if (when.commandType === 'CMD_UPDATE') this.write(relation, when.targetList ?? [], true)
+      else if (when.commandType === 'CMD_INSERT') this.write(relation, when.targetList, false)
+      else if (when.commandType === 'CMD_DELETE') this.write(relation, undefined, true)
       this.later(when.condition, scope)
       if (when.commandType === 'CMD_INSERT') this.assignRow(relation, when, scope)
       else this.assign(relation, when.targetList, scope)

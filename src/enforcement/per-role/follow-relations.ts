@@ -21,6 +21,8 @@ export interface Reached {
   readonly rules: Columns
   /** By row policies. */
   readonly policies: Columns
+  /** By the error of a write that changes rows of a masked table. */
+  readonly fails: Columns
 }
 
 /** Instead of the number of a column: the privilege to write anything. No column that can be masked has it. */
@@ -31,12 +33,16 @@ export function anyColumn(oid: number): string {
   return `${oid}/0`
 }
 
-/** A view, rule or policy reads a relation. */
+/**
+ * The use of one relation reads or changes another one: by a view, rule or policy; a TOAST table has its values; UPDATE of an inheritance
+ * parent changes its children, and a foreign key with an action the rows that refer to others; an exclusion constraint puts the row that
+ * it finds into its error.
+ */
 interface Edge {
-  readonly kind: 'view' | 'rule' | 'policy'
+  readonly kind: 'view' | 'rule' | 'policy' | 'toast' | 'parent' | 'key' | 'exclusion'
   /** The OID of the rule or policy. */
-  readonly object: number
-  /** The view, or the relation that the rule or policy is on. */
+  readonly object: number | null
+  /** The relation that is used: the view, or what the rule or policy is on. */
   readonly on: number
   readonly oid: number
   /** Columns that it reads; not those of a row that it reads as a whole. */
@@ -60,37 +66,53 @@ export async function followRelations(
       // The columns of a twin already tell what it shows of its own table.
       sources: twins.get(edge.oid) === edge.on ? [] : (bySource.get(edge.oid) ?? []),
     }))
-    const unclear = edges.filter(({ sources: own, numbers }) =>
-      own.some(({ number }) => !numbers.includes(number)),
+    const unclear = edges.flatMap(({ object, sources: own, numbers }) =>
+      object !== null && own.some(({ number }) => !numbers.includes(number)) ? [object] : [],
     )
-    const takeRows = await findTakingRows(
-      sql,
-      unclear.map(({ object }) => object),
-    )
+    const takeRows = await findTakingRows(sql, unclear)
     for (const { kind, object, on, oid, numbers, sources: own } of edges) {
       const from = reached.get(oid)
-      const read: [column: string, needs: Iterable<string>][] = own
-        .filter(({ number }) => numbers.includes(number) || takeRows.has(object))
-        .map(({ column, base, number }) => [column, base === null ? [`${oid}/${number}`] : []])
+      const isRead = ({ number }: Source) =>
+        numbers.includes(number) || (object !== null && takeRows.has(object))
+      const read = own.filter(isRead).map(needsOf)
       if (from) read.push(...from.shows, ...from.policies)
-      const to = reached.get(on) ?? { shows: new Map(), rules: new Map(), policies: new Map() }
-      let isNew = false
-      const add = (columns: Columns, more: typeof read, needed?: string) => {
-        for (const [column, needs] of more) {
-          const known = columns.get(column) ?? new Set()
-          const before = columns.has(column) ? known.size : -1
-          for (const each of needs) known.add(needed ?? each)
-          columns.set(column, known)
-          isNew ||= known.size > before
-        }
-      }
+      const changes = (bySource.get(oid) ?? []).filter(({ base }) => base === null).map(needsOf)
+      if (from) changes.push(...from.fails)
+      const to = reached.get(on) ?? emptyReached()
       const writes = `${on}/${anyWrite}`
-      // Views and rules read as their owners, policies as the role that reads.
-      if (kind === 'policy') add(to.policies, read)
-      else if (kind === 'rule') add(to.rules, read, writes)
-      else add(to.shows, isTwin.has(on) ? read.map(([column]) => [column, []]) : read, anyColumn(on))
-      // A rule may write to another relation with rules, and so does a write to a view.
-      if (kind !== 'policy' && from) add(to.rules, [...from.rules], writes)
+      let isNew = false
+      const add = (columns: Columns, more: Iterable<Needing>, needed?: string) => {
+        isNew = addTo(columns, more, needed) || isNew
+      }
+      switch (kind) {
+        // Views and rules read as their owners, policies as the role that reads.
+        case 'view':
+          add(to.shows, isTwin.has(on) ? read.map(([column]) => [column, []]) : read, anyColumn(on))
+          break
+        case 'rule':
+          add(to.rules, read, writes)
+          break
+        case 'policy':
+          add(to.policies, read)
+          break
+        case 'toast':
+          add(to.shows, read, anyColumn(on))
+          break
+        case 'parent':
+          add(to.fails, changes)
+          break
+        // The action runs as the owner of the table that refers: its error has the whole row.
+        case 'key':
+          add(to.fails, changes, writes)
+          break
+        case 'exclusion':
+          add(to.fails, read)
+      }
+      // A write to a view is one to its table, and a rule may write to any. Errors have what the role itself may read.
+      if (kind === 'view' || kind === 'rule') {
+        add(to.rules, from?.rules ?? [], writes)
+        add(to.fails, changes)
+      }
       if (!isNew) continue
       reached.set(on, to)
       next.add(on)
@@ -98,6 +120,29 @@ export async function followRelations(
     changed = next
   }
   return reached
+}
+
+type Needing = readonly [column: string, needs: Iterable<string>]
+
+function needsOf({ column, base, oid, number }: Source): Needing {
+  return [column, base === null ? [`${oid}/${number}`] : []]
+}
+
+function emptyReached(): Reached {
+  return { shows: new Map(), rules: new Map(), policies: new Map(), fails: new Map() }
+}
+
+/** `needed`: instead of what they need where they are from. Returns whether that was new. */
+function addTo(columns: Columns, more: Iterable<Needing>, needed?: string): boolean {
+  let isNew = false
+  for (const [column, needs] of more) {
+    const known = columns.get(column) ?? new Set()
+    const before = columns.has(column) ? known.size : -1
+    for (const each of needs) known.add(needed ?? each)
+    columns.set(column, known)
+    isNew ||= known.size > before
+  }
+  return isNew
 }
 
 /** PostgreSQL writes down which columns a rule or policy reads. Of its own table, a view reads none, and a policy the row that it judges. */
@@ -115,7 +160,19 @@ async function readEdges(sql: Sql, oids: readonly number[]) {
     union all
     select 'policy', p.oid::int8, p.polrelid::int8, r.oid::int8, r.numbers
     from read r join pg_catalog.pg_policy p on p.oid = r.objid
-    where r.classid = 'pg_catalog.pg_policy'::pg_catalog.regclass and p.polrelid <> r.oid`
+    where r.classid = 'pg_catalog.pg_policy'::pg_catalog.regclass and p.polrelid <> r.oid
+    union all
+    -- Values that were stored before a change of the storage stay where they are.
+    select 'toast', null, c.reltoastrelid::int8, c.oid::int8, array(select a.attnum::int from pg_catalog.pg_attribute a
+      where a.attrelid = c.oid and a.attnum > 0 and a.attlen = -1)
+    from pg_catalog.pg_class c where c.oid = any(${oids}::oid[]) and c.reltoastrelid <> 0
+    union all
+    select 'parent', null, inhparent::int8, inhrelid::int8, '{}' from pg_catalog.pg_inherits where inhrelid = any(${oids}::oid[])
+    union all
+    select case contype when 'f' then 'key' else 'exclusion' end, null,
+      case contype when 'f' then confrelid else conrelid end::int8, conrelid::int8, conkey::int[]
+    from pg_catalog.pg_constraint where conrelid = any(${oids}::oid[]) and (contype = 'x'
+      or contype = 'f' and (confdeltype in ('c', 'n', 'd') or confupdtype in ('c', 'n', 'd')))`
 }
 
 /** Rules and policies with a row as a whole in them. */

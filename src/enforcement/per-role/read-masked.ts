@@ -28,6 +28,8 @@ export interface MaskedForRole {
   readonly isUnknown?: boolean
 }
 
+const ownSchemas = new Set(['pg_catalog', 'pg_toast'])
+
 /** Types without an operator by which rows could be grouped. */
 const incomparable = ['json', 'xml', 'point', 'line', 'lseg', 'box', 'path', 'polygon', 'circle', 'jsonpath']
 
@@ -88,11 +90,17 @@ export async function readMaskedFor(
     const facts = seen && { watched: seen.watched, watchedDigest: seen.digest, roleOid: seen.roleOid }
     Object.assign(masked, facts ?? { isUnknown: true })
   }
-  const [any] = watched.values()
-  const ofUsers = (any?.watched ?? []).filter(({ schema }) => schema !== 'pg_catalog')
-  const names = [...relations, ...ofUsers].map(({ name }) => name)
-  for (const { role, ...homonym } of await readHomonyms(sql, roles, names))
-    found.get(role)?.homonyms.push(homonym)
+  // Some relations are watched for some roles alone. A name in a schema of PostgreSQL's own counts wherever it is found.
+  const names = new Map(
+    [...watched].map(([role, { watched: seen }]) => [
+      role,
+      new Set(seen.flatMap(({ schema, name }) => (ownSchemas.has(schema) ? [] : [name]))),
+    ]),
+  )
+  for (const { name } of relations) for (const own of names.values()) own.add(name)
+  const all = new Set([...names.values()].flatMap((own) => [...own]))
+  for (const { role, ...homonym } of await readHomonyms(sql, roles, [...all]))
+    if (names.get(role)?.has(homonym.name)) found.get(role)?.homonyms.push(homonym)
   for (const { role, schemas } of guard === null ? [] : await readHidden(sql, guard, roles))
     found.get(role)?.hides.push(...schemas)
   return found

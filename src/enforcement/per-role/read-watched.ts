@@ -21,6 +21,8 @@ export interface Watched {
   readonly rules?: readonly WatchedColumn[]
   /** Those that its row policies read. */
   readonly policies?: readonly WatchedColumn[]
+  /** Those that an error of a write to it may show, beside its own. */
+  readonly fails?: readonly WatchedColumn[]
 }
 
 /** A column that would be masked if the policy were enforced. */
@@ -65,8 +67,8 @@ export async function readWatched(
 ): Promise<Map<string, WatchedForRole>> {
   const relations = await readShowing(sql, guard, observed)
   const needed = new Set(
-    relations.flatMap(({ masked, reached: { shows, rules, policies } }) =>
-      [...masked, ...shows, ...rules, ...policies].flatMap(({ needs }) => needs),
+    relations.flatMap(({ masked, reached }) =>
+      [masked, ...Object.values(reached)].flat().flatMap(({ needs }) => needs),
     ),
   )
   for (const oid of Object.values(statisticsTables)) needed.add(anyColumn(oid))
@@ -79,18 +81,31 @@ export async function readWatched(
       attribute,
       isRaw: needs.some((each) => may.has(each)),
     })
-    const watched: Watched[] = relations.map(({ masked, reached: { shows, rules, policies }, ...rest }) => ({
-      ...rest,
-      masked: masked.map(see),
-      shows: shows.map(see),
-      ...(rules.length > 0 && { rules: rules.map(see) }),
-      ...(policies.length > 0 && { policies: policies.map(see) }),
-    }))
+    const watched = relations.flatMap((relation) => seeRelation(relation, see))
     watched.push(...listStatistics(watched, may))
     const own = createHash('sha256').update(readable.sort().join()).digest('base64')
     found.set(role, { roleOid, watched, digest: `${digest}/${own}` })
   }
   return found
+}
+
+/** What is masked there, or denied, makes a relation worth watching, but for errors and TOAST tables: what they deny they do not show. */
+function seeRelation(relation: Relation, see: (shown: Shown) => WatchedColumn): Watched[] {
+  const { masked, reached, ...rest } = relation
+  const [shows, rules, policies, fails] = (['shows', 'rules', 'policies', 'fails'] as const).map((how) => {
+    const columns = reached[how].map(see)
+    return how === 'fails' || rest.schema === 'pg_toast' ? columns.filter(({ isRaw }) => isRaw) : columns
+  })
+  const watched = {
+    ...rest,
+    masked: masked.map(see),
+    shows: shows ?? [],
+    ...(rules?.length && { rules }),
+    ...(policies?.length && { policies }),
+    ...(fails?.length && { fails }),
+  }
+  const isEmpty = [watched.masked, shows, rules, policies, fails].every((columns) => !columns?.length)
+  return isEmpty ? [] : [watched]
 }
 
 /** Views that show samples of the columns that their reader may read. */
@@ -143,7 +158,12 @@ async function readShowing(
       name,
       attributes,
       masked,
-      reached: { shows: list('shows'), rules: list('rules'), policies: list('policies') },
+      reached: {
+        shows: list('shows'),
+        rules: list('rules'),
+        policies: list('policies'),
+        fails: list('fails'),
+      },
     }
   })
 }

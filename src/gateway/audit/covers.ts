@@ -11,6 +11,7 @@ export function covers(one: WatchedRelation, other: WatchedRelation): boolean {
     includes(one.shows, other.shows) &&
     includes(one.rules, other.rules) &&
     includes(one.policies, other.policies) &&
+    includes(one.fails, other.fails) &&
     other.masked.every(
       (column) =>
         one.shows.some((known) => isSame(known, column)) ||

@@ -1,6 +1,6 @@
 import type { Effort } from '../../sql/effort.ts'
 import type { Statement } from '../../sql/parse.ts'
-import type { References, RelationReference, RelationUse } from '../../sql/references.ts'
+import type { References, RelationReference, RelationUse, Write } from '../../sql/references.ts'
 import { type Node, unwrap } from '../../sql/syntax-tree.ts'
 import type { WatchedColumn, WatchedRelation } from '../ports.ts'
 import { isReplaced } from '../rewrite/find-moves.ts'
@@ -19,16 +19,21 @@ export function findTouches({ stmt }: Statement, references: References, names: 
   const toucher = new Toucher(names, references.effort)
   for (const relation of references.relations) toucher.touch(relation)
   for (const { relation, column } of references.reads) toucher.readColumn(relation, column)
-  for (const { relation, columns } of references.writes) toucher.write(relation, columns)
+  for (const write of references.writes) toucher.write(write)
+  if (defining.has(kind ?? '')) for (const relation of references.relations) toucher.pass(relation)
   toucher.found.isUnparsed =
     references.hasHiddenCode || references.calls.some(runsText) || renamesWatched(kind, node, names)
   return {
     touch: touchOf(kindOf(kind, node), toucher.found),
+    onError: touchOf(kindOf(kind, node), toucher.foundOnError),
     prepares: kind === 'PrepareStmt' ? node.name : undefined,
     executes: references.executes,
     dependsOnPath: toucher.dependsOnPath,
   }
 }
+
+/** Statements that make a view or rule, by which rows of another relation can be changed before the gateway has heard of it. */
+const defining = new Set(['ViewStmt', 'RuleStmt', 'CreateSchemaStmt'])
 
 /** Reads by the new name are not recognised before the gateway has heard of it. */
 function renamesWatched(kind: string | undefined, node: Node, names: Names): boolean {
@@ -42,6 +47,7 @@ const writes: ReadonlySet<RelationUse> = new Set(['insert', 'target', 'other'])
 
 class Toucher {
   readonly found: Found = nothingFound()
+  readonly foundOnError: Found = nothingFound()
   dependsOnPath = false
   readonly #names: Names
   readonly #watched = new Map<RelationReference, WatchedRelation | undefined>()
@@ -69,6 +75,13 @@ class Toucher {
     this.#read(relation.policies, moves)
   }
 
+  /** What writes to the relation may show, by its rules and in errors. */
+  pass(reference: RelationReference): void {
+    if (isReplaced(reference, this.#names)) return
+    const { masked = [], rules = [], fails = [] } = this.#find(reference) ?? {}
+    for (const columns of [masked, rules, fails]) this.#read(columns.filter(({ isRaw }) => isRaw))
+  }
+
   /** Without a column, all of them. */
   readColumn(reference: RelationReference, column: string | undefined): void {
     const { use } = reference
@@ -78,10 +91,13 @@ class Toucher {
   }
 
   /** Without a list, all of it. What is written through a view goes to any of the columns that it shows. */
-  write(reference: RelationReference, columns: readonly string[] | undefined): void {
+  write({ relation: reference, columns, changes }: Write): void {
     const relation = this.#find(reference)
     if (!relation) return
-    const { masked, shows } = relation
+    const { masked, shows, fails = [] } = relation
+    this.#effort.scan(masked.length + fails.length)
+    for (const { column, isRaw } of changes ? [...masked, ...fails] : fails)
+      if (isRaw) this.foundOnError.raw.add(column)
     this.#effort.scan((columns?.length ?? masked.length) + shows.length)
     const written = columns?.flatMap((name) => findMaskedColumns(relation, name)) ?? masked
     for (const { column } of written) this.found.written.add(column)

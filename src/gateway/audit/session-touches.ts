@@ -14,6 +14,11 @@ export class SessionTouches {
   #length = 0
   #leftOut = 0
   #hasNew = false
+  /** What an error may show before the transaction ends, each once. */
+  readonly #exposed = new Map<string, Touch>()
+  #exposedLength = 0
+  /** There was more than that. */
+  #isMoreExposed = false
   /** How many statements ran. */
   statements = 0
 
@@ -45,6 +50,30 @@ export class SessionTouches {
   /** A statement ran that may have touched anything. */
   countUnknown(): void {
     for (const { touch } of unparsed) if (touch) this.count(touch)
+  }
+
+  /** A statement runs whose transaction may fail with these values in the error. */
+  expose(touch: Touch): void {
+    if (this.#exposed.has(touch.key)) return
+    if (this.#exposed.size >= maxDifferent || this.#exposedLength + touch.key.length > maxLength) {
+      this.#isMoreExposed = true
+      return
+    }
+    this.#exposedLength += touch.key.length
+    this.#exposed.set(touch.key, touch)
+  }
+
+  /** The server reported an error. It may be about any statement of the transaction. */
+  fail(): void {
+    for (const touch of this.#exposed.values()) this.count(touch)
+    if (this.#isMoreExposed) this.countUnknown()
+  }
+
+  /** No statement is left that an error can be about. */
+  settle(): void {
+    this.#exposed.clear()
+    this.#exposedLength = 0
+    this.#isMoreExposed = false
   }
 
   count(touch: Touch): void {

@@ -27,6 +27,8 @@ export interface Touched {
 /** The audit effects of running a statement. */
 export interface StatementEffect {
   readonly touch?: Touch | undefined
+  /** Masked columns that an error in its transaction may show. */
+  readonly onError?: Touch | undefined
   /** It does not run yet, but under this name. */
   readonly prepares?: string | undefined
   /** It runs what has been prepared under these names. */

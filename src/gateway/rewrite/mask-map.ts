@@ -176,6 +176,7 @@ export class MaskMap {
       shows: [...first.shows, ...shows],
       rules: [first, ...others].flatMap(({ rules = [] }) => rules),
       policies: [first, ...others].flatMap(({ policies = [] }) => policies),
+      fails: [first, ...others].flatMap(({ fails = [] }) => fails),
     }
     this.#joined.set(key, joined)
     return joined

@@ -65,7 +65,8 @@ function rewriteStatements(statements: readonly Statement[], bytes: string, name
       ...findTouches(statement, references, current),
       isPathUnknown: statements.length > 1,
     }
-    if (effect.touch || effect.prepares !== undefined || effect.executes.length > 0 || effect.dependsOnPath)
+    const { touch, onError, prepares, executes, dependsOnPath } = effect
+    if (touch || onError || prepares !== undefined || executes.length > 0 || dependsOnPath)
       effects.push(effect)
     if (effect.dependsOnPath && !isPathKnown) effects.push(...unparsed)
     const changes = findNameChanges(statement)

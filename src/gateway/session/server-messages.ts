@@ -44,9 +44,9 @@ export class ServerMessages {
         hearTag(ledger, bytes, from + headBytes)
         return undefined
       case codes.Ready:
-        ledger.hearReady()
-        if (ledger.areSettingsKnown) this.#texts.settle()
         this.#phase.status = bytes[from + headBytes] ?? 0
+        ledger.hearReady(this.#phase.status === codes.idle)
+        if (ledger.areSettingsKnown) this.#texts.settle()
         return undefined
       case codes.CopyIn:
         ledger.hearCopyIn()

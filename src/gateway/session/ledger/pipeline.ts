@@ -102,6 +102,11 @@ export class Pipeline {
     return this.#first() === undefined
   }
 
+  /** Messages of the extended protocol were sent that no Sync has followed yet. */
+  get isOpen(): boolean {
+    return this.#isOpen
+  }
+
   /** The next answer is to a query of the gateway. */
   get isOurs(): boolean {
     return this.#first()?.isOurs === true

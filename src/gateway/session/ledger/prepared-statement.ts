@@ -76,7 +76,8 @@ export class PreparedStatement {
   get touchBytes(): number {
     let bytes = 0
     for (const effect of this.effects)
-      if (effect.touch && !isUnparsed(effect)) bytes += 2 * effect.touch.key.length
+      if (!isUnparsed(effect))
+        bytes += 2 * ((effect.touch?.key.length ?? 0) + (effect.onError?.key.length ?? 0))
     return bytes
   }
 

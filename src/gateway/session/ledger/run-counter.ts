@@ -69,7 +69,10 @@ export class RunCounter {
         return
       }
       const known = this.#statements.get(name)
-      const isSame = known?.version === version && known.effects[0]?.touch?.key === own[0]?.touch?.key
+      const isSame =
+        known?.version === version &&
+        known.effects[0]?.touch?.key === own[0]?.touch?.key &&
+        known.effects[0]?.onError?.key === own[0]?.onError?.key
       if (!isSame || known.path !== (own[0]?.dependsOnPath ? path : undefined))
         this.#statements.add({ name, effects: own, version, path }, segment, false)
     }
@@ -97,14 +100,15 @@ export class RunCounter {
     prepare: (name: string, effects: readonly StatementEffect[], state: ReadingState) => void,
     isCounted = false,
   ): void {
-    for (const { touch, prepares, executes, dependsOnPath, isPathUnknown } of effects) {
+    for (const { touch, onError, prepares, executes, dependsOnPath, isPathUnknown } of effects) {
       const here = isPathUnknown ? { ...state, path: undefined } : state
       if (touch && !isCounted) this.#touches.count(touch)
+      if (onError) this.#touches.expose(onError)
       if (touch?.isUnparsed) this.#statements.missNames()
       if (prepares !== undefined)
         prepare(
           toLatin1(prepares),
-          touch || dependsOnPath ? [{ touch, executes: [], dependsOnPath }] : [],
+          touch || onError || dependsOnPath ? [{ touch, onError, executes: [], dependsOnPath }] : [],
           here,
         )
       for (const name of executes) this.#execute(toLatin1(name), here, segment)
@@ -118,8 +122,11 @@ export class RunCounter {
     if (isUnknown(name, state)) this.#touches.countUnknown()
     this.#eachMeaning(statement, segment, (one) => {
       if (isStale(one, state)) this.#touches.countUnknown()
-      if (one.isFresh) one.isFresh = false
-      else for (const { touch } of one.effects) if (touch) this.#touches.count(touch)
+      for (const { touch, onError } of one.effects) {
+        if (touch && !one.isFresh) this.#touches.count(touch)
+        if (onError) this.#touches.expose(onError)
+      }
+      one.isFresh = false
     })
   }
 

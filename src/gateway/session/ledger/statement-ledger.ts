@@ -206,9 +206,11 @@ export class StatementLedger {
     this.#pipeline.sendRenewal(statement, moved)
   }
 
-  hearReady(): void {
+  /** `isIdle`: no transaction is open. */
+  hearReady(isIdle = false): void {
     this.#pipeline.ready()
     if (!this.#pipeline.isDone) return
+    if (isIdle && !this.#pipeline.isOpen && !this.#pipeline.isMixed) this.#touches.settle()
     this.#settings.ready()
     this.#segment++
     for (const statement of this.#unsettled) {
@@ -251,12 +253,13 @@ export class StatementLedger {
   /** The same error about the client's own text; undefined: it is as it came. */
   hearError(frame: Buffer): Buffer | undefined {
     const corrected = this.#pipeline.correct(frame, this.#hasMoved)
-    this.#pipeline.failed()
+    this.missError()
     return corrected
   }
 
   /** An error that the client gets as it is. */
   missError(): void {
+    this.#touches.fail()
     this.#pipeline.failed()
   }
 

