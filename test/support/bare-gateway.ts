@@ -68,15 +68,21 @@ export async function openBareGateway(
       ...address,
     },
   }
+  const findDatabases = ports.findDatabases ?? (async () => [found])
   return openGateway({
     host: '127.0.0.1',
     port: 0,
     workers,
     limits: { ...testLimits, ...limits },
     ports: {
-      findDatabases: async () => [found],
+      findDatabases,
       findUnbound: async () => [],
-      findPlaces: async (ids) => new Map(ids.map((id) => [id, placesOf(found.address)])),
+      async findPlaces(ids) {
+        const databases = await Promise.all(ids.map(async (id) => (await findDatabases(id))[0]))
+        return new Map(
+          databases.flatMap((each) => (each ? [[each.id, placesOf(each.address)] as const] : [])),
+        )
+      },
       findPrimary: async () => undefined,
       findStandby: async () => undefined,
       lookAtStandbys: async () => ({ standings: new Map(), close: [] }),

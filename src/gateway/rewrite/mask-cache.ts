@@ -1,5 +1,8 @@
-import type { GatewayPorts, RoleMasks } from '../ports.ts'
+import { isAtPlace } from '../login/require-place.ts'
+import type { BackendAddress, BoundPlaces, GatewayPorts, RoleMasks } from '../ports.ts'
 import { MaskMap } from './mask-map.ts'
+
+type CachePorts = Pick<GatewayPorts, 'readMasks' | 'readVersion' | 'findPlaces' | 'log'>
 
 interface Entry {
   map: MaskMap
@@ -17,6 +20,8 @@ interface Page {
   readonly databaseId: string
   readonly roles: Map<string, Entry>
   version: string
+  /** Where the database was bound to when its masks were read. */
+  places: BoundPlaces | undefined
   readAt: number
   reading: Promise<void> | undefined
 }
@@ -35,11 +40,11 @@ const unknown = new MaskMap(nothing)
  * only make the database deny a statement.
  */
 export class MaskCache {
-  readonly #ports: Pick<GatewayPorts, 'readMasks' | 'readVersion' | 'log'>
+  readonly #ports: CachePorts
   readonly #pages = new Map<string, Page>()
   readonly #timer: NodeJS.Timeout
 
-  constructor(ports: Pick<GatewayPorts, 'readMasks' | 'readVersion' | 'log'>) {
+  constructor(ports: CachePorts) {
     this.#ports = ports
     this.#timer = setInterval(() => {
       this.#forget()
@@ -50,23 +55,29 @@ export class MaskCache {
   /**
    * The map of a role for as long as a session holds it. Memberships have no version: a session whose role has others
    * than the map was read for has it read again, or its statements would be denied. A role can be renamed, and another one take its
-   * name: then no map is known for the session.
+   * name: then no map is known for the session. Nor is one of a session at a place that the masks were not read from.
    */
   async hold(
     databaseId: string,
     role: string,
-    { roleOid, memberships }: { readonly roleOid: number; readonly memberships: string },
+    {
+      roleOid,
+      memberships,
+      address,
+    }: { readonly roleOid: number; readonly memberships: string; readonly address: BackendAddress },
   ): Promise<{ current(): MaskMap; release(): void }> {
     const page = this.#pages.get(databaseId) ?? {
       databaseId,
       roles: new Map(),
       version: '',
+      places: undefined,
       readAt: 0,
       reading: undefined,
     }
     this.#pages.set(databaseId, page)
     const entry: Entry = page.roles.get(role) ?? newEntry()
-    const isRead = entry.memberships === memberships
+    // Masks of two places may have one version.
+    const isRead = entry.memberships === memberships && isAtPlace(address, page.places)
     const wasUsed = isUsed(page)
     page.roles.set(role, entry)
     entry.users++
@@ -74,7 +85,10 @@ export class MaskCache {
     // A page without users is not kept up to date: look at it again.
     await (!isRead ? this.#read(page, entry) : wasUsed ? page.reading : this.#look(page))
     return {
-      current: () => (entry.roleOid === undefined || entry.roleOid === roleOid ? entry.map : unknown),
+      current() {
+        const isOfRole = entry.roleOid === undefined || entry.roleOid === roleOid
+        return isOfRole && isAtPlace(address, page.places) ? entry.map : unknown
+      },
       release: () => {
         entry.users--
         entry.leftAt = Date.now()
@@ -121,6 +135,9 @@ export class MaskCache {
       try {
         const version = await this.#ports.readVersion(page.databaseId)
         const masks = await this.#ports.readMasks(page.databaseId, [...page.roles.keys()])
+        // After the masks: those of a new place are never taken for masks of the former one.
+        const places = await this.#ports.findPlaces([page.databaseId])
+        page.places = places.get(page.databaseId)
         for (const [role, entry] of page.roles) {
           const found = masks.get(role)
           const text = describe(found ?? nothing)

@@ -43,7 +43,9 @@ export async function relaySession(
   // Its server goes by another name in the binding: without the masks of now, the audit would miss what is read.
   if (database.isUnbound && isMasked) refuse('UnknownDatabase', { name: database.address.database })
   const reported = entry.parameters.get('search_path')
-  const held = database.isUnbound ? unmasked : await masks.hold(database.id, role, { roleOid, memberships })
+  const held = database.isUnbound
+    ? unmasked
+    : await masks.hold(database.id, role, { roleOid, memberships, address })
   const texts = new StatementTexts({
     masks: () => held.current(),
     role,

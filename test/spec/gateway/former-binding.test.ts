@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { after, before, describe } from 'node:test'
 import pg from 'pg'
+import pino from 'pino'
 import type { BoundPlaces } from '../../../src/gateway/ports.ts'
+import { MaskCache } from '../../../src/gateway/rewrite/mask-cache.ts'
 import { openBareGateway, testPrincipal } from '../../support/bare-gateway.ts'
 import { clause } from '../../support/clause.ts'
 import { useGateway } from '../../support/gateway.ts'
@@ -153,6 +155,35 @@ describe('sessions of a binding that leads elsewhere by now', () => {
         { ...binding, host: `127.0.0.1:1,${here}` },
         { ...binding, host: `${here},127.0.0.1:2` },
       ])
+    },
+  )
+
+  clause(
+    'GATE-263',
+    'Masks of the new place do not count for a session at the former one: until it ends (GATE-259), the audit…',
+    async (t) => {
+      const own = bindingOf(gateway.masked().url)
+      const address = { ...own, addresses: [] }
+      const placesOf = ({ host, port, database }: typeof own): BoundPlaces => ({
+        database,
+        places: [{ host, port }],
+        isSeveral: false,
+      })
+      let bound = placesOf(own)
+      const cache = new MaskCache({
+        readMasks: async () => new Map([['auditor', { relations: [], homonyms: [] }]]),
+        readVersion: async () => bound.database,
+        findPlaces: async (ids) => new Map(ids.map((id) => [id, bound])),
+        log: pino({ level: 'silent' }),
+      })
+      t.after(() => cache.close())
+      const held = await cache.hold('one', 'auditor', { roleOid: 1, memberships: '', address })
+      assert.equal(held.current().isUnknown, false)
+      bound = placesOf(bindingOf(decoy.url))
+      await cache.refresh('one')
+      assert.equal(held.current().isUnknown, true)
+      const next = { roleOid: 1, memberships: '', address: { ...address, database: bound.database } }
+      assert.equal((await cache.hold('one', 'auditor', next)).current().isUnknown, false)
     },
   )
 
