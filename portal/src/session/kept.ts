@@ -22,6 +22,13 @@ export function hasPerson(): boolean {
   return localStorage.getItem(owner) !== null
 }
 
+/** Calls back when the person signs out in another tab, or another person signs in there. */
+export function watchPerson(onLeft: () => void): void {
+  addEventListener('storage', ({ key, newValue }) => {
+    if (key === null || (key === owner && newValue === null)) onLeft()
+  })
+}
+
 /** True in a browser that another person has signed in to since: a tab may be left open. */
 export function isTakenFrom(personId: string): boolean {
   return hasPerson() && localStorage.getItem(owner) !== personId

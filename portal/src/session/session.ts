@@ -1,6 +1,6 @@
 import * as oauth from 'oauth4webapi'
 import { forgetDrafts } from './drafts.ts'
-import { forgetPerson, hasPerson, keepFor, type Person } from './kept.ts'
+import { forgetPerson, hasPerson, keepFor, type Person, watchPerson } from './kept.ts'
 import { askSilently, describePerson, exchangeCode, refreshTokens, revokeToken } from './token-answers.ts'
 import {
   client,
@@ -50,6 +50,18 @@ export function watchSession(watcher: Watcher): () => void {
   watchers.add(watcher)
   return () => watchers.delete(watcher)
 }
+
+/**
+ * Ends the tokens of a tab whose person has left in another one. They may be of an earlier session of the browser, of which a sign-out
+ * there knows nothing.
+ */
+function leave(): void {
+  if (!tokens) return
+  if (tokens.refresh) void revokeToken(tokens.refresh)
+  tokens = undefined
+  for (const watcher of watchers) watcher(true)
+}
+watchPerson(leave)
 
 /** True for the address to which the token service sends the browser back. */
 export function carriesAnswer({ pathname, searchParams }: URL): boolean {
@@ -127,6 +139,8 @@ function keep(answer: oauth.TokenEndpointResponse): void {
 /** An access token with time left, renewed once for all requests that wait for it. */
 export async function accessToken(): Promise<string> {
   await signedIn.promise
+  // A browser tells a tab that it had put to sleep nothing of a sign-out meanwhile.
+  if (!hasPerson()) leave()
   if (!tokens) throw new SessionEnded('nobody is signed in')
   if (tokens.endsAtMs - Date.now() > renewBeforeMs) return tokens.access
   return renewToken()
@@ -160,7 +174,9 @@ async function signInAgain(): Promise<oauth.TokenEndpointResponse> {
   const pending = createPending('/')
   const answered = await askSilently(pending)
   const answer = answered && (await exchangeCode(answered, pending))
-  if (!answer || describePerson(answer).id !== signedInAs) throw new SessionEnded('the sign-in has ended')
+  const person = answer && describePerson(answer)
+  if (!person || person.id !== signedInAs) throw new SessionEnded('the sign-in has ended')
+  keepFor(person)
   return answer
 }
 
