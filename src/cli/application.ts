@@ -3,6 +3,7 @@ import { writeAudit } from '../db/audit.ts'
 import type { Tx } from '../db/database.ts'
 import { findActiveUser } from '../directory/accounts/find-active-user.ts'
 import { addSecret, removeSecret } from '../directory/applications/application-secret.ts'
+import { countHolders } from '../directory/applications/count-holders.ts'
 import {
   consentPermissions,
   grantApplicationPermissions,
@@ -147,7 +148,10 @@ const grant: Perform = async (access, word, values) => {
     await write(tx, tenantId, servicePrincipalId, permissions)
     const now = await listApplicationPermissions(tx, tenantId, servicePrincipalId)
     const data = { permissions: now }
-    return { result: { words: now.join('\n'), data }, target: servicePrincipalId, after: data }
+    const after = values.revoke
+      ? data
+      : { ...data, holders: await countHolders(tx, tenantId, servicePrincipalId) }
+    return { result: { words: now.join('\n'), data }, target: servicePrincipalId, after }
   })
 }
 
@@ -162,7 +166,10 @@ const consent: Perform = async (access, word, values) => {
     await write(tx, { tenantId, servicePrincipalId, userId, permissions, origins })
     const data = { userId, permissions }
     const words = values.withdraw ? 'Withdrawn.' : 'Consented.'
-    return { result: { words, data }, target: servicePrincipalId, after: data }
+    const after = values.withdraw
+      ? data
+      : { ...data, holders: await countHolders(tx, tenantId, servicePrincipalId) }
+    return { result: { words, data }, target: servicePrincipalId, after }
   })
 }
 

@@ -3,6 +3,7 @@ import { type Answer, created } from '../../api/operation.ts'
 import { fail } from '../../kernel/problem.ts'
 import { isUuid } from '../../kernel/uuid.ts'
 import { findPermission, serviceAppId } from '../applications/api-principal.ts'
+import { countHolders } from '../applications/count-holders.ts'
 import { grantApplicationPermissions } from '../applications/granted-permissions.ts'
 import { joinIds } from '../applications/joined-id.ts'
 import type { EntityContext } from '../entities/entity-set.ts'
@@ -100,7 +101,7 @@ async function storePermission(
   audit({
     action: 'grant permissions',
     target: `/servicePrincipals/${principal.id}`,
-    after: { permissions: [permission] },
+    after: { permissions: [permission], holders: await countHolders(tx, caller.tenantId, principal.id) },
   })
   return joinIds(principal.id, roleId)
 }

@@ -9,6 +9,7 @@ import { findObject } from '../objects/object-store.ts'
 import { operation } from '../operation.ts'
 import { beforeWrite } from '../write-rules/before-write.ts'
 import { serviceAppId } from './api-principal.ts'
+import { countHolders } from './count-holders.ts'
 import { consentPermissions, withdrawConsent } from './granted-permissions.ts'
 import { joinIds, splitIds } from './joined-id.ts'
 import { permissionGrantPermissions } from './permissions.ts'
@@ -176,7 +177,9 @@ const createGrant = operation({
     const origins = await listOriginsFor(tx, tenantId, client.id, userId)
     await consentPermissions(tx, { tenantId, servicePrincipalId: client.id, userId, permissions, origins })
     const id = joinIds(client.id, userId)
-    audit({ action: 'consent', target: `/servicePrincipals/${client.id}`, after: { userId, permissions } })
+    const holders = await countHolders(tx, tenantId, client.id)
+    const after = { userId, permissions, holders }
+    audit({ action: 'consent', target: `/servicePrincipals/${client.id}`, after })
     const grant = render(await findGrant(tx, tenantId, id))
     return created({ '@odata.context': `${contextOf(request.baseUrl, set)}/$entity`, ...grant })
   },
@@ -212,7 +215,7 @@ const updateGrant = operation({
       action: 'consent',
       target,
       before: { userId, permissions },
-      after: { userId, permissions: wanted },
+      after: { userId, permissions: wanted, holders: await countHolders(tx, tenantId, client_id) },
     })
     return noContent
   },
