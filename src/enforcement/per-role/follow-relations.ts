@@ -152,6 +152,8 @@ async function readEdges(sql: Sql, oids: readonly number[]) {
       select classid, objid, refobjid as oid, pg_catalog.array_agg(refobjsubid::int) as numbers from pg_catalog.pg_depend
       where refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass and refobjid = any(${oids}::oid[]) and classid in (
         'pg_catalog.pg_rewrite'::pg_catalog.regclass, 'pg_catalog.pg_policy'::pg_catalog.regclass) group by 1, 2, 3
+    ), tables as materialized (
+      select oid, reltoastrelid from pg_catalog.pg_class where oid = any(${oids}::oid[]) and relkind <> 'v'
     )
     select case w.ev_type when '1' then 'view' else 'rule' end as kind, w.oid::int8 as object, w.ev_class::int8 as on,
       r.oid::int8 as oid, r.numbers
@@ -163,16 +165,17 @@ async function readEdges(sql: Sql, oids: readonly number[]) {
     where r.classid = 'pg_catalog.pg_policy'::pg_catalog.regclass and p.polrelid <> r.oid
     union all
     -- Values that were stored before a change of the storage stay where they are.
-    select 'toast', null, c.reltoastrelid::int8, c.oid::int8, array(select a.attnum::int from pg_catalog.pg_attribute a
-      where a.attrelid = c.oid and a.attnum > 0 and a.attlen = -1)
-    from pg_catalog.pg_class c where c.oid = any(${oids}::oid[]) and c.reltoastrelid <> 0
+    select 'toast', null, t.reltoastrelid::int8, t.oid::int8, array(select a.attnum::int from pg_catalog.pg_attribute a
+      where a.attrelid = t.oid and a.attnum > 0 and a.attlen = -1)
+    from tables t where t.reltoastrelid <> 0
     union all
-    select 'parent', null, inhparent::int8, inhrelid::int8, '{}' from pg_catalog.pg_inherits where inhrelid = any(${oids}::oid[])
+    select 'parent', null, i.inhparent::int8, t.oid::int8, '{}'
+    from tables t join pg_catalog.pg_inherits i on i.inhrelid = t.oid
     union all
-    select case contype when 'f' then 'key' else 'exclusion' end, null,
-      case contype when 'f' then confrelid else conrelid end::int8, conrelid::int8, conkey::int[]
-    from pg_catalog.pg_constraint where conrelid = any(${oids}::oid[]) and (contype = 'x'
-      or contype = 'f' and (confdeltype in ('c', 'n', 'd') or confupdtype in ('c', 'n', 'd')))`
+    select case k.contype when 'f' then 'key' else 'exclusion' end, null,
+      case k.contype when 'f' then k.confrelid else t.oid end::int8, t.oid::int8, k.conkey::int[]
+    from tables t join pg_catalog.pg_constraint k on k.conrelid = t.oid
+    where k.contype = 'x' or k.contype = 'f' and (k.confdeltype in ('c', 'n', 'd') or k.confupdtype in ('c', 'n', 'd'))`
 }
 
 /** Rules and policies with a row as a whole in them. */
