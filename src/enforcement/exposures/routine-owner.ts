@@ -1,6 +1,7 @@
 import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
 import { type Exposure, kind, type Scene } from './exposure.ts'
 import { listMakers, listSeers } from './seers.ts'
+import { selectUsedTypes } from './used-types.ts'
 import { selectWholeRow } from './whole-rows.ts'
 
 interface UseRow {
@@ -26,13 +27,13 @@ export const routineOwner = kind<Found>({
   code: 'RoutineOwner',
   severity: 'high',
   async read(scene) {
-    const uses = (await readUses(scene)).map((use) => ({
+    const seers = listSeers(scene)
+    const uses = [...(await readUses(scene)), ...(await readRangeUses(scene, seers))].map((use) => ({
       ...use,
       roles: listMakers(scene, use.maker, use.owner),
       column: findColumn(scene, use),
     }))
-    const seers = new Set(listSeers(scene))
-    const lent = uses.filter(({ column, owner }) => column === undefined && seers.has(owner))
+    const lent = uses.filter(({ column, owner }) => column === undefined && seers.includes(owner))
     return [
       ...(await readEvents(scene)),
       ...uses.flatMap((use) => (use.column === undefined ? [] : [describeValues(use, use.column)])),
@@ -138,6 +139,25 @@ function readUses({ sql, book }: Scene): Promise<UseRow[]> {
     join pg_catalog.pg_constraint k on c.class = 'pg_catalog.pg_constraint'::regclass and k.oid = c.object
     join pg_catalog.pg_type y on y.oid = k.contypid join pg_catalog.pg_namespace n on n.oid = y.typnamespace
     join pg_catalog.pg_roles o on o.oid = y.typowner
+    order by 1, 5, 7`
+}
+
+/**
+ * A range type names functions that PostgreSQL calls with the bounds of its values: to compare them in an index and by ANALYZE, and to
+ * bring them into one form whenever a range is made.
+ */
+function readRangeUses(scene: Scene, seers: readonly string[]): Promise<UseRow[]> {
+  const { sql, book } = scene
+  const ofMasked = sql`join pg_catalog.pg_proc f on f.oid in (r.rngsubdiff, r.rngcanonical)
+    join pg_catalog.pg_roles m on m.oid = f.proowner and m.rolname = any(${book.ofWatched}::text[])`
+  const isAsked = sql`exists (select 1 from pg_catalog.pg_range r ${ofMasked})`
+  return sql<UseRow[]>`
+    with recursive ${selectUsedTypes(scene, seers, isAsked)}
+    select distinct o.oid::int8 as oid, o.schema, o.name, o.kind, o.owner, u.place || ' of ranges' as place,
+      f.oid::regprocedure::text as routine, m.rolname::text as maker, array[u.number]::int4[] as keys
+    from part p join pg_catalog.pg_range r on p.type in (r.rngtypid, (to_jsonb(r) ->> 'rngmultitypid')::oid)
+    ${ofMasked}
+    join typed u on u.type = p.root join owned o on o.oid = u.oid and o.kind = u.kind
     order by 1, 5, 7`
 }
 

@@ -40,6 +40,14 @@ const lentTable = `grant select on public.person to $etl; create schema own auth
 const policyThatShows = `create function own.show(text) returns boolean language plpgsql as $$ begin raise exception '%', $1; end $$;
   alter table own.mine enable row level security; create policy shown on own.mine using (own.show((select email from public.person limit 1)))`
 
+/** Ranges of texts, with functions of the analyst's. PL/pgSQL refuses a type that is not made yet. */
+const rangeOfOwn = `create schema own authorization $analyst; create type own.span;
+  create function own.tidy(own.span) returns own.span immutable language internal as 'int4range_canonical';
+  create function own.apart(text, text) returns float8 immutable language plpgsql as 'begin return 1; end';
+  create type own.span as range (subtype = text, subtype_diff = own.apart, canonical = own.tidy);
+  create or replace function own.tidy(own.span) returns own.span immutable language plpgsql as 'begin return $1; end';
+  alter function own.tidy(own.span) owner to $analyst; alter function own.apart(text, text) owner to $analyst`
+
 /** Ways by which code of a masked role gets raw values, or runs with the rights of a role that sees them. */
 export const codeExposureCases: readonly ExposureCase[] = [
   {
@@ -218,5 +226,91 @@ export const codeExposureCases: readonly ExposureCase[] = [
     before: `create schema own authorization $analyst; create domain own.mail as text; alter domain own.mail owner to $analyst;
       create type public.pair as (mail own.mail, id int); create table public.letter (pair public.pair)`,
     leak: checkOfDomain("insert into public.letter values (row ('x', 1))"),
+  },
+  ...[
+    {
+      what: 'a check of the masked table that casts to such a domain',
+      before: 'alter table public.person add check (email::own.mail is not null)',
+      write: "insert into public.person values (2, 'x')",
+      clean: 'delete from public.person where id = 2',
+    },
+    {
+      what: 'an index of a table without a mask that does',
+      before:
+        'create table public.letter (text text); create index on public.letter (((text::own.mail)::text))',
+      write: "insert into public.letter values ('x')",
+    },
+    {
+      what: 'a default that does, inside of an array',
+      before: `create table public.letter (text text default (('{' || 'x}')::own.mail[])[1])`,
+      write: 'insert into public.letter default values',
+    },
+    {
+      what: 'a view that does',
+      before: 'create view public.letters as select id::text::own.mail as id from public.person',
+      write: 'select * from public.letters',
+    },
+    {
+      what: 'a check of another domain that does',
+      before: `create domain public.address as text check (value::own.mail is not null); create table public.letter (to_it public.address)`,
+      write: "insert into public.letter values ('x')",
+    },
+    {
+      what: 'JSON_VALUE in a check that returns such a domain',
+      versions: { from: 170000 },
+      before: `create table public.letter (about jsonb check (json_value(about, '$.a' returning own.mail) is not null))`,
+      write: `insert into public.letter values ('{"a": "x"}')`,
+    },
+    {
+      what: 'JSON_TABLE in a view that does',
+      versions: { from: 170000 },
+      before: `create view public.letters as
+        select l.* from public.person, json_table(jsonb '{"a": "x"}', '$' columns (a own.mail path '$.a')) l`,
+      write: 'select * from public.letters',
+    },
+  ].map(
+    ({ what, before, write, clean = '', ...more }): ExposureCase => ({
+      code: 'DomainOwner',
+      clause: 'ENF-336',
+      what,
+      severity: 'high',
+      before: `create schema own authorization $analyst; create domain own.mail as text; ${before};
+      alter domain own.mail owner to $analyst`,
+      leak: checkOfDomain(write, clean),
+      ...more,
+    }),
+  ),
+  {
+    code: 'RoutineOwner',
+    clause: 'ENF-337',
+    what: 'a masked column of ranges that a function of a masked role compares',
+    severity: 'high',
+    before: `${rangeOfOwn}; alter table public.person alter email type own.span using own.span(email, email, '[]'),
+      add exclude using gist (email with &&)`,
+    leak: runAsOwner(
+      `create or replace function own.apart(text, text) returns float8 language plpgsql as $f$ begin
+        insert into own.kept values ($1); return 1; end $f$`,
+      'analyze public.person',
+    ),
+  },
+  {
+    code: 'RoutineOwner',
+    clause: 'ENF-337',
+    what: 'such ranges of a table without a mask, in an array of multiranges',
+    versions: { from: 140000 },
+    severity: 'high',
+    before: `${rangeOfOwn}; create table public.letter (spans own.span_multirange[])`,
+  },
+  {
+    code: 'RoutineOwner',
+    clause: 'ENF-337',
+    what: 'a check that makes such a range',
+    severity: 'high',
+    before: `${rangeOfOwn}; create table public.letter (a text, b text, check (not isempty(own.span(a, b))))`,
+    leak: runAsOwner(
+      `create or replace function own.tidy(own.span) returns own.span language plpgsql as $f$ begin
+        insert into own.kept select email from public.person; return $1; end $f$`,
+      "insert into public.letter values ('a', 'b')",
+    ),
   },
 ]

@@ -90,6 +90,18 @@ forEachCluster((cluster) => {
   )
 
   clause(
+    'ENF-336',
+    'A domain of a masked role that an expression of a role that sees raw values casts to is listed as high: in a check, index, …',
+    playAll('ENF-336'),
+  )
+
+  clause(
+    'ENF-337',
+    'Functions of masked roles that a range type names to compare its bounds or to bring them into one form are listed …',
+    playAll('ENF-337'),
+  )
+
+  clause(
     'ENF-224',
     'An expression that takes a row as a whole counts as naming every column; INSTEAD OF triggers and rules of views over…',
     playAll('ENF-224'),
