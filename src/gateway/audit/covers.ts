@@ -11,7 +11,8 @@ export function covers(one: WatchedRelation, other: WatchedRelation): boolean {
     includes(one.shows, other.shows) &&
     includes(one.rules, other.rules) &&
     includes(one.policies, other.policies) &&
-    includes(one.fails, other.fails) &&
+    // An error of a write to a table has its own columns.
+    includes([...one.masked, ...(one.fails ?? [])], other.fails) &&
     other.masked.every(
       (column) =>
         one.shows.some((known) => isSame(known, column)) ||
