@@ -144,10 +144,17 @@ async function showRows(
   return [...found]
 }
 
-/** A type that is not built in is shown as the text that it was read as. */
+/** A type that is not built in is shown as the text that it was read as, and the first label of an enum as a text. */
 function asBuiltIn(column: Column): Column {
   const isBuiltIn = column.baseName !== '' && column.baseName !== 'citext' && column.baseKind === 'b'
-  return { ...column, collation: null, ...((!isBuiltIn || column.isArray) && { baseType: 'text' }) }
+  const { baseKind, firstLabel, checkedDomain } = column
+  const asText = checkedDomain === null ? { checkedDomain: 0, legal: firstLabel } : {}
+  return {
+    ...column,
+    collation: null,
+    ...((!isBuiltIn || column.isArray) && { baseType: 'text' }),
+    ...(baseKind === 'e' && { baseKind: 'b', ...asText }),
+  }
 }
 
 /** Types that cast to text in another form than they are written in. */

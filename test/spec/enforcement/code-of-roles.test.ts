@@ -110,6 +110,26 @@ describe('code of roles in a bound database', () => {
     },
   )
 
+  clause(
+    'ENF-338',
+    'A preview shows a masked column of an enum as its twin does: by the first label.',
+    async () => {
+      const session = await makeSandbox()
+      await session.sql.unsafe(`create type sandbox.mood as enum ('calm', 'raw'); create domain sandbox.feeling as sandbox.mood
+          check (value is not null);
+        create table sandbox.felt (mood sandbox.mood, feeling sandbox.feeling);
+        insert into sandbox.felt values ('raw', 'raw'), (null, 'raw')`)
+      for (const columnName of ['mood', 'feeling']) {
+        const felt = { schemaName: 'sandbox', tableName: 'felt', columnName, maskingFunction: 'Default' }
+        const put = await masking.putRule(db, columnName, felt)
+        assert.equal(put.status, 201, put.text)
+      }
+      const { body, text } = await preview('sandbox', 'felt')
+      assert.deepEqual(body.rows, [{ values: ['calm', 'calm'] }, { values: [null, 'calm'] }], text)
+      for (const name of ['mood', 'feeling']) await masking.send('DELETE', `${policyUrl(db)}/rules/${name}`)
+    },
+  )
+
   for (const [kind, swap] of [
     ['view', "create view sandbox.swap as select 1 as id, sandbox.trap('x') as email"],
     [
