@@ -26,7 +26,9 @@ import { assignMasks, type Masks, pinsOf } from './twins/assign-masks.ts'
 import { assignTwinOwners, listChosen } from './twins/assign-twin-owners.ts'
 import { chooseTwinOwner, indexNames, isRevocable, type TwinOwner } from './twins/choose-twin-owner.ts'
 import { describeMasks } from './twins/comments.ts'
+import { listMisplaced } from './twins/misplaced-twins.ts'
 import { nameTwins } from './twins/name-twins.ts'
+import { isArmed } from './twins/released-twins.ts'
 import { describeStrays } from './twins/stray-makers.ts'
 import { tableTwinSelect, viewTwinSelect } from './twins/twin-select.ts'
 import { describeUnmanaged, listUnclosed } from './unclosed.ts'
@@ -137,6 +139,19 @@ export function desire(
       }
     })
   const closed = strays.map((stray) => ({ ...stray, isReplaced: isMade(stray) }))
+  const givenBack = new Set(
+    released.flatMap(({ guard: { twin } }) => (twin ? [quoteQualified(twin.schema, twin.name)] : [])),
+  )
+  const leftovers = snapshot.strays.filter(
+    (one) =>
+      one.recordedFor === null &&
+      one.isSettable &&
+      one.reads.length > 0 &&
+      isArmed(snapshot, one) &&
+      !strays.includes(one) &&
+      !isMade(one) &&
+      !givenBack.has(quoteQualified(one.schema, one.name)),
+  )
   for (const stray of closed)
     if (!stray.isReplaced && released.every(({ guard }) => guard.oid !== stray.recordedFor))
       notes.push(twinClosed(stray))
@@ -172,6 +187,8 @@ export function desire(
     masked,
     released,
     strays: closed,
+    leftovers,
+    misplaced: listMisplaced(snapshot, twinOwners),
     unclosed,
     exempt: names,
     recordedExempt,

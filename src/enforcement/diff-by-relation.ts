@@ -29,15 +29,15 @@ import type { Desired, DesiredRelation, OpenStray, Plan, Step } from './plan.ts'
 import { recordReaders } from './sessions/old-readers.ts'
 import type { TwinOwner } from './twins/choose-twin-owner.ts'
 import { closeStray } from './twins/close-strays.ts'
-import { dropEmptied, removeTwin } from './twins/remove-twin.ts'
 import {
+  closeMisplaced,
   dropOrKeep,
-  findRemade,
   inDropOrder,
-  isAsMade,
-  listStanding,
   nameReleased,
-} from './twins/twin-steps.ts'
+  retireLeftovers,
+} from './twins/released-twins.ts'
+import { dropEmptied, removeTwin } from './twins/remove-twin.ts'
+import { findRemade, isAsMade, listStanding } from './twins/twin-steps.ts'
 
 /** Steps that are done together or not at all, whatever becomes of other groups. */
 export interface StepGroup {
@@ -58,10 +58,15 @@ export const guardTarget = 'guard'
  * roles lose the hidden columns; twins that are not as they should be are closed to every role; none is made.
  */
 export function diffClosings(snapshot: Snapshot, desired: Desired): StepGroup[] {
-  if (desired.masked.length === 0) return []
   const plan = startPlan(snapshot, desired)
+  const misplaced = desired.misplaced.map((one) =>
+    groupOf({ name: quoteQualified(one.twin.schema, one.twin.name) }, plan, (own) =>
+      closeMisplaced(own, one),
+    ),
+  )
+  if (desired.masked.length === 0) return misplaced.filter(({ steps }) => steps.length > 0)
   const home = desired.owners.filter(({ name }) => name === desired.twinOwner)
-  const groups = [groupOf(null, plan, ({ steps }) => prepareBase(steps, plan, home))]
+  const groups = [groupOf(null, plan, ({ steps }) => prepareBase(steps, plan, home)), ...misplaced]
   for (const stray of desired.strays)
     groups.push(groupOf(nameStray(stray), plan, (own) => closeStray(own, stray)))
   for (const wanted of desired.masked.map((one) => withoutAbsent(one, snapshot, desired))) {
@@ -116,6 +121,7 @@ export function diffOpenings(snapshot: Snapshot, desired: Desired): StepGroup[] 
       }),
     )
   }
+  for (const step of retireLeftovers(plan)) groups.push({ target: { name: step.sql }, steps: [step] })
   groups.push({ target: { name: guardTarget }, steps: grantGuard(plan) })
   if (!empty) {
     groups.push({ target: { name: 'former twins' }, steps: dropEmptied(plan) })

@@ -21,15 +21,17 @@ import { recordReaders } from './sessions/old-readers.ts'
 import { isRevocable, type TwinOwner } from './twins/choose-twin-owner.ts'
 import { closeStray } from './twins/close-strays.ts'
 import { dropIdleOwners, dropTwinOwners } from './twins/drop-twin-owner.ts'
+import { closeMisplaced, dropReleased, retireLeftovers } from './twins/released-twins.ts'
 import { dropEmptied } from './twins/remove-twin.ts'
 import { revokeStrays } from './twins/stray-makers.ts'
-import { dropReleased, dropRemade, findRemade, findStray, makeTwin } from './twins/twin-steps.ts'
+import { dropRemade, findRemade, findStray, makeTwin } from './twins/twin-steps.ts'
 
 /** Pure and printable: what it takes to get from what is there to what should be. Empty when nothing is to be done. */
 export function diff(snapshot: Snapshot, desired: Desired): Step[] {
   const plan = startPlan(snapshot, desired)
   const { steps } = plan
   prepare(plan)
+  for (const one of desired.misplaced) closeMisplaced(plan, one)
   // One that is replaced gets its grants with its new definition.
   for (const stray of desired.strays) if (!stray.isReplaced) closeStray(plan, stray)
   const remade = findRemade(plan)
@@ -38,6 +40,7 @@ export function diff(snapshot: Snapshot, desired: Desired): Step[] {
   for (const released of desired.released) release(plan, released)
   steps.push(...restoreAclOrders(desired.released, snapshot.version))
   dropReleased(plan)
+  steps.push(...retireLeftovers(plan))
   if (desired.masked.length > 0 && hasOtherExempt(plan)) steps.push(writeExempt(snapshot, desired))
   steps.push(...grantGuard(plan))
   const hidden = findNewlyHidden(plan)

@@ -18,6 +18,22 @@ export function twinClosed({ schema, name }: Pick<StrayTwin, 'schema' | 'name'>)
   return { code: 'TwinKept', target, message }
 }
 
+/** No mask needs it, and objects of others read it. */
+export function twinRetired(
+  { schema, name }: Pick<StrayTwin, 'schema' | 'name'>,
+  readsAsReader: boolean,
+): Note {
+  const twin = quoteQualified(schema, name)
+  const state = readsAsReader
+    ? 'stays and shows masked values, because other views read it, to roles that may read what it reads themselves'
+    : 'stays, because other views read it, and is closed to all roles'
+  return {
+    code: 'TwinKept',
+    target: twin,
+    message: `${twin} ${state}. To remove both: DROP VIEW ${twin} CASCADE.`,
+  }
+}
+
 /** It had to go, and objects of others read it. */
 export function twinEmptied({ schema, name }: Pick<StrayTwin, 'schema' | 'name'>): Note {
   const target = `${schema}.${name}`

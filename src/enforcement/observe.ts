@@ -83,6 +83,7 @@ export async function observe(
       records,
       twinOwner,
       version,
+      isWhole: scope === 'all',
     }),
     scope === 'all' ? readEmptied(tx, twinOwner) : [],
   ])

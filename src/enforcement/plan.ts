@@ -1,6 +1,7 @@
 import type { Guard, ObservedTwin, Pin, Relation, Snapshot, StrayTwin } from './catalog.ts'
 import type { Access, Remembered } from './grants/access.ts'
 import type { TwinOwner } from './twins/choose-twin-owner.ts'
+import type { Misplaced } from './twins/misplaced-twins.ts'
 
 /** A message for operators about a rule, a relation or a role. */
 export interface Note {
@@ -91,6 +92,10 @@ export interface Desired {
   readonly released: readonly Released[]
   /** To be closed to every role. */
   readonly strays: readonly OpenStray[]
+  /** Twins of no masked relation, that stayed for objects of others. */
+  readonly leftovers: readonly StrayTwin[]
+  /** Twins of relations that the binding cannot act for, to be closed to every role. */
+  readonly misplaced: readonly Misplaced[]
   /** Not to be closed by the role of the binding. */
   readonly unclosed: readonly Unclosed[]
   /** Every role that is exempt, itself or through another. */

@@ -16,17 +16,20 @@ interface Search {
   readonly records: string | readonly StoredGuard[]
   readonly twinOwner: string
   readonly version: number
+  /** Every view in schemas of twins is looked at, whatever it reads. */
+  readonly isWhole: boolean
 }
 
 /**
  * Finds views in schemas of twins that are not, or may not be, the twin of a masked relation: those without a record, and those
- * that read a relation in view other than their own, as the twin of a view does that was dropped or replaced since.
+ * that read a relation in view other than their own, as the twin of a view does that was dropped or replaced since. Without a record
+ * are twins that stayed for objects of others, also where nothing that they read is masked.
  */
 export async function findStrays(
   tx: Sql,
-  { relations, twins, records, twinOwner, version }: Search,
+  { relations, twins, records, twinOwner, version, isWhole }: Search,
 ): Promise<FoundStray[]> {
-  if (relations.length === 0) return []
+  if (relations.length === 0 && !isWhole) return []
   const kept =
     typeof records === 'string' ? [] : records.flatMap(({ oid, twin }) => (twin ? [{ oid, twin }] : []))
   const record =
@@ -34,6 +37,11 @@ export async function findStrays(
       ? tx`select oid, twin ->> 'schema' as schema, twin ->> 'name' as name from ${tx(records)}.relation`
       : tx`select * from unnest(${kept.map(({ oid }) => oid)}::int8[]::oid[], ${kept.map(({ twin }) => twin.schema)}::text[],
           ${kept.map(({ twin }) => twin.name)}::text[]) as r(oid, schema, name)`
+  const rest = isWhole
+    ? tx`union all
+        select d.objid, false from home h join pg_catalog.pg_depend d on d.refclassid = 'pg_catalog.pg_namespace'::regclass
+          and d.refobjid = h.oid and d.classid = 'pg_catalog.pg_class'::regclass`
+    : tx``
   const take = version >= 160000 ? 'SET' : 'MEMBER'
   return await tx<FoundStray[]>`
     with home as materialized (
@@ -44,7 +52,8 @@ export async function findStrays(
         select unnest(${twins}::int8[]::oid[]) as oid, true as reads
         union all
         select c.oid, false from pg_catalog.pg_class o join pg_catalog.pg_class c on c.relname = o.relname
-        join home h on h.oid = c.relnamespace where o.oid = any(${relations}::int8[]::oid[])) each group by 1
+        join home h on h.oid = c.relnamespace where o.oid = any(${relations}::int8[]::oid[])
+        ${rest}) each group by 1
     ), view as materialized (
       select c.oid, c.relname, c.relowner, c.relacl, h.nspname, f.reads
       from found f join pg_catalog.pg_class c on c.oid = f.oid and c.relkind = 'v' join home h on h.oid = c.relnamespace

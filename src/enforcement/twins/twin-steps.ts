@@ -1,12 +1,11 @@
 import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
 import { sqlstate } from '../../kernel/sqlstate.ts'
 import type { Grant, ObservedTwin, Relation, Snapshot, Twin } from '../catalog.ts'
-import { actAs, clearPrivileges, named, setGrants } from '../grants/grant-steps.ts'
+import { clearPrivileges, named, setGrants } from '../grants/grant-steps.ts'
 import { wantedText } from '../guard/guard-steps.ts'
-import { isTwinOwnerName, readServed } from '../names.ts'
-import { noTwin, twinClosed } from '../notes.ts'
-import type { Desired, DesiredRelation, DesiredTwin, Plan, Released, Step } from '../plan.ts'
-import { isTwinOwner } from './assign-twin-owners.ts'
+import { isTwinOwnerName } from '../names.ts'
+import { noTwin } from '../notes.ts'
+import type { Desired, DesiredRelation, DesiredTwin, Plan, Step } from '../plan.ts'
 import { commentAgain, commentColumns } from './comments.ts'
 import { removeTwin, removeTwins } from './remove-twin.ts'
 import { refuseStrays } from './stray-makers.ts'
@@ -70,81 +69,11 @@ export function findStray(strays: Plan['strays'], twin: DesiredTwin | null): Obs
   return twin ? strays.get(quoteQualified(twin.schema, twin.name)) : undefined
 }
 
-/** After the grants of the relations were given back: a twin that has to stay needs one of its own. */
-export function dropReleased(plan: Plan): void {
-  const { steps, desired } = plan
-  const released = desired.released.flatMap((one) => {
-    const name = nameReleased(plan, one)
-    return name === undefined ? [] : [{ ...one, name }]
-  })
-  if (released.length === 0) return
-  steps.push({
-    sql: `DROP VIEW ${released.map(({ name }) => name).join(', ')}`,
-    why: 'twins of relations without a mask',
-    as: desired.twinOwner,
-    together: 'released twins',
-    otherwise: inDropOrder(released).map((one) => dropOrKeep(plan, one, one.name)),
-  })
-}
-
-/** The twin of a relation that is given back; none where another relation has a twin in its place. */
-export function nameReleased(plan: Plan, { guard }: Released): string | undefined {
-  const { schema, name } = guard.twin ?? {}
-  const isTaken = plan.desired.masked.some(({ twin }) => twin?.schema === schema && twin?.name === name)
-  return isTaken ? undefined : nameTwin(plan, guard.oid)
-}
-
 /** The twin of a relation, where it is there. */
-function nameTwin({ guards, twins }: Plan, oid: number): string | undefined {
+export function nameTwin({ guards, twins }: Plan, oid: number): string | undefined {
   const twin = guards.get(oid)?.twin
   const name = twin && quoteQualified(twin.schema, twin.name)
   return name && twins.has(name) ? name : undefined
-}
-
-/** A view that roles built on a twin does not keep a mask from being removed: the twin stays as it is, masked. */
-export function dropOrKeep({ snapshot, twins, desired }: Plan, { relation }: Released, name: string): Step {
-  const { twinOwner } = desired
-  const owner = twins.get(name)?.owner ?? twinOwner
-  const stray = desired.strays.find((one) => quoteQualified(one.schema, one.name) === name)
-  const stays: Step =
-    relation && !stray && mayRead(snapshot, owner, relation)
-      ? {
-          sql: `GRANT SELECT ON ${quoteQualified(relation.schema, relation.name)} TO ${quoteIdentifier(owner)}`,
-          why: 'its twin stays, as objects of others read it',
-          ...actAs(relation),
-        }
-      : { sql: 'SELECT 1', why: 'objects of others read it' }
-  const message = `${name} stays and shows masked values, because other views read it. To remove both: DROP VIEW ${name} CASCADE.`
-  return {
-    sql: `DROP VIEW ${name}`,
-    why: 'the twin of a relation without a mask',
-    as: twinOwner,
-    orElse: stays,
-    note: stray ? twinClosed(stray) : { code: 'TwinKept', target: name, message },
-  }
-}
-
-/** The owner of a view that stands in the place of a twin is granted nothing for that, nor is an owner of twins that reads for another. */
-function mayRead(snapshot: Snapshot, owner: string, relation: Relation): boolean {
-  if (!isTwinOwner(snapshot, owner)) return false
-  const served = readServed(snapshot.database, owner)
-  return served === undefined || served === snapshot.roles.get(relation.owner)?.oid
-}
-
-/** Views before the relations that they read. */
-export function inDropOrder<R extends Released>(released: readonly R[]): R[] {
-  const byOid = new Map(released.map((one) => [one.guard.oid, one]))
-  const placed = new Set<R>()
-  const place = (one: R) => {
-    if (placed.has(one)) return
-    for (const oid of one.relation?.reads ?? []) {
-      const read = byOid.get(oid)
-      if (read) place(read)
-    }
-    placed.add(one)
-  }
-  for (const one of released) place(one)
-  return [...placed].reverse()
 }
 
 /**

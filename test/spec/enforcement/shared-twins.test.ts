@@ -253,7 +253,7 @@ forEachCluster((cluster) => {
 
   clause(
     'ENF-313',
-    'Where a twin stays after the masks of its relation are gone (ENF-71), no role but an owner of twins that serves the…',
+    'Where a twin stays after the masks of its relation are gone (ENF-71), no role is granted SELECT on the relation for it…',
     async () => {
       for (const isAtOnce of [true, false]) {
         const one = await prepare(cluster)
@@ -284,7 +284,7 @@ forEachCluster((cluster) => {
 
   clause(
     'ENF-313',
-    'Where a twin stays after the masks of its relation are gone (ENF-71), no role but an owner of twins that serves the…',
+    'Where a twin stays after the masks of its relation are gone (ENF-71), no role is granted SELECT on the relation for it…',
     async (t) => {
       t.diagnostic('a view that has another owner by then')
       const one = await prepare(cluster)

@@ -38,6 +38,14 @@ async function prepare(cluster: ClusterName, isSuperuser: boolean, isOwnerTruste
     mallory,
     run,
     runAs,
+    hasInvokers: async () =>
+      (await run(`select current_setting('server_version_num')::int >= 150000 as has`))[0]?.has === true,
+    ownerOf: async (view: string) =>
+      String(
+        (
+          await run(`select relowner::regrole::text as owner from pg_class where oid = '${view}'::regclass`)
+        )[0]?.owner,
+      ),
     mask: (...names: string[]) => reconcile(binding, policy(names.map((name) => rule(name)))),
     /** What mallory gets to see, errors included. */
     look: (text: string): Promise<string> =>
@@ -129,5 +137,124 @@ forEachCluster((cluster) => {
           }
         },
       )
+
+      clause(
+        'ENF-343',
+        'A twin that stayed for objects of other roles when its masks ended gives no access to its table: after REVOKE on the table they show nothing of it, and row policies of a later owner…',
+        async () => {
+          for (const rest of [['hr.pay.salary'], []]) {
+            const one = await prepare(cluster, isSuperuser)
+            await using _ = one.target
+            await one.run('create view hr.list as select id, mail from hr.client')
+            await one.run(
+              `alter view hr.list owner to "${one.owner}"; grant select on hr.list to "${one.mallory}"`,
+            )
+            await one.mask(...masked)
+            await one.runAs(`create view lair.keep as select * from masked_hr.client;
+              create view lair.listed as select * from masked_hr.list`)
+            const { notes } = await one.mask(...rest)
+            assert.deepEqual(
+              notes.map(({ code }) => code),
+              ['TwinKept', 'TwinKept'],
+            )
+            assert.deepEqual((await one.mask(...rest)).steps, [])
+            const isMasked = await one.hasInvokers()
+            for (const view of ['lair.keep', 'lair.listed'])
+              assert.match(
+                await one.look(`select mail from ${view}`),
+                isMasked ? /XXXX/ : /permission denied/,
+              )
+            await one.run(
+              `revoke all on hr.client, hr.list from "${one.mallory}"; insert into hr.client values (2, 1, '${canary}')`,
+            )
+            await one.mask(...rest)
+            for (const view of ['lair.keep', 'lair.listed', 'hr.client', 'hr.list', 'masked_hr.client'])
+              assert.match(await one.look(`select id from ${view}`), /permission denied/, view)
+          }
+        },
+      )
+
+      clause(
+        'ENF-343',
+        'A twin that stayed for objects of other roles when its masks ended gives no access to its table: after REVOKE on the table they show nothing of it, and row policies of a later owner…',
+        async (t) => {
+          t.diagnostic('the table is given away')
+          const one = await prepare(cluster, isSuperuser)
+          await using _ = one.target
+          await one.mask(...masked)
+          await one.runAs('create view lair.keep as select * from masked_hr.client')
+          const kept = await one.ownerOf('masked_hr.client')
+          await one.mask('hr.pay.salary')
+          await one.run(`alter table hr.client owner to "${one.mallory}"`)
+          await one.runAs(`alter table hr.client enable row level security, force row level security;
+            create policy spy on hr.client using (${spy}); grant select on hr.client to public, ${kept}`)
+          assert.match(await one.look('select * from lair.keep'), /permission denied/)
+        },
+      )
+
+      clause(
+        'ENF-343',
+        'A twin that stayed for objects of other roles when its masks ended gives no access to its table: after REVOKE on the table they show nothing of it, and row policies of a later owner of the table run with the rights of the reader. The first turn…',
+        async (t) => {
+          t.diagnostic('twins of an earlier release')
+          for (const rest of [['hr.pay.salary'], []]) {
+            const one = await prepare(cluster, isSuperuser)
+            await using _ = one.target
+            await one.mask(...masked)
+            await one.runAs('create view lair.keep as select * from masked_hr.client')
+            await one.mask(...rest)
+            const kept = await one.ownerOf('masked_hr.client')
+            await one.run(`${(await one.hasInvokers()) ? 'alter view masked_hr.client reset (security_invoker);' : ''}
+              grant select on masked_hr.client to "${one.mallory}"; grant select on hr.client to ${kept};
+              revoke all on hr.client from "${one.mallory}"`)
+            assert.match(await one.look('select mail from lair.keep'), /XXXX/)
+            await one.mask(...rest)
+            assert.match(await one.look('select mail from lair.keep'), /permission denied/)
+            assert.deepEqual((await one.mask(...rest)).steps, [])
+            await one.run('drop view lair.keep')
+            await one.mask()
+            assert.deepEqual(await one.run(`select from pg_namespace where nspname = 'masked_hr'`), [])
+          }
+        },
+      )
     })
+
+  describe('rights of twins, with a binding that is no member of the new owner', () => {
+    clause(
+      'ENF-342',
+      'Where the role of the binding cannot act for the new owner of a masked table, its twin is closed to every role by the next turn, also by the one after its rule was deleted…',
+      async () => {
+        for (const isOwnerTrusted of [false, true])
+          for (const rules of [masked, ['hr.pay.salary'], []]) {
+            const one = await prepare(cluster, false, isOwnerTrusted)
+            await using _ = one.target
+            const reader = await one.target.createRole('reader')
+            await one.run(
+              `grant select on hr.client to "${reader}"; revoke "${one.mallory}" from "${one.binder}"`,
+            )
+            await one.mask(...masked)
+            await one.runAs('create view lair.keep as select * from masked_hr.client')
+            await one.run(`alter table hr.client owner to "${one.mallory}"`)
+            await one.mask(...rules).catch(() => {})
+            await one.runAs(
+              `alter table hr.client enable row level security; create policy spy on hr.client using (${spy})`,
+            )
+            for (const view of ['lair.keep', 'masked_hr.client'])
+              assert.match(await one.look(`select * from ${view}`), /permission denied/, view)
+            if (rules !== masked) continue
+            assert.deepEqual((await one.mask(...rules)).steps, [])
+            // A member again: the twin is the new owner's, with the grants on it.
+            await one.run(
+              `grant "${one.mallory}" to "${one.binder}"; drop policy spy on hr.client; create policy every on hr.client using (true)`,
+            )
+            await one.mask(...masked)
+            assert.equal(
+              (await one.target.runAs('reader', 'select mail from masked_hr.client'))[0]?.mail,
+              'XXXX',
+            )
+            assert.deepEqual((await one.mask(...masked)).steps, [])
+          }
+      },
+    )
+  })
 })
