@@ -3,7 +3,7 @@ import type { ReconcileOptions } from '../../../src/enforcement/in-turn.ts'
 import { reconcile } from '../../../src/enforcement/reconcile.ts'
 import { PartlyEnforced } from '../../../src/enforcement/reconcile-by-relation.ts'
 import { clause } from '../../support/clause.ts'
-import type { ClusterName } from '../../support/cluster.ts'
+import { type ClusterName, majorOf } from '../../support/cluster.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
 import { forEachCluster, hasAllVariants } from '../../support/postgres.ts'
 
@@ -62,6 +62,8 @@ const moves = [
 
 forEachCluster((cluster) => {
   const either = hasAllVariants(cluster) ? [false, true] : [false]
+  /** Of a twin that stayed. */
+  const kept = majorOf(cluster) < 15 ? /permission denied/ : /zqcanary/
 
   clause(
     'ENF-304',
@@ -117,7 +119,7 @@ forEachCluster((cluster) => {
             await one.mask('app.person.mail', ...(hasOthers ? ['app.staff.work'] : []))
             await one.runAs('mallory', 'create view lair.copy as select * from masked_app.person')
             await one.mask(...(hasOthers ? ['app.staff.work'] : []))
-            assert.match(await one.read('select phone from lair.copy'), /zqcanary/)
+            assert.match(await one.read('select phone from lair.copy'), kept)
             await one.run(move)
             const columns = [`${name}.mail`, `${name}.phone`, ...(hasOthers ? [`${staff}.work`] : [])]
             const { notes } = await one.mask(...columns)
@@ -170,7 +172,7 @@ forEachCluster((cluster) => {
           await one.run(`set role "${one.owner}"; create view app.list as select * from masked_app.contact;
             grant select on app.list to "${one.mallory}"; reset role; drop view app.contact`)
           if (!isAtOnce) await one.mask('app.person.mail')
-          assert.match(await one.read('select work from lair.copy'), /zqcanary/)
+          assert.match(await one.read('select work from lair.copy'), isAtOnce ? /zqcanary/ : kept)
           const { notes } = await one.mask('app.person.mail', 'app.staff.work')
           await one.showsNothing(
             'select work from app.staff',
@@ -199,7 +201,7 @@ forEachCluster((cluster) => {
       await one.run(`set role "${one.owner}"; create view app.report as select work from masked_app.contact;
         grant select on app.report to "${one.mallory}"; reset role`)
       await one.mask()
-      assert.match(await one.read('select work from app.report'), /zqcanary/)
+      assert.match(await one.read('select work from app.report'), kept)
       await one.run(`alter table app.staff enable row level security; create policy rest on app.staff as restrictive to "${one.mallory}" using (true);
         create policy every on app.staff using (true)`)
       await one.mask('app.staff.work')

@@ -9,6 +9,7 @@ import { PartlyEnforced } from '../../../src/enforcement/reconcile-by-relation.t
 import { judgeUnfinished } from '../../../src/enforcement/states/judge-unfinished.ts'
 import { sqlstate } from '../../../src/kernel/sqlstate.ts'
 import { clause } from '../../support/clause.ts'
+import { majorOf } from '../../support/cluster.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
 import { forEachCluster, hasAllVariants } from '../../support/postgres.ts'
 import { listPrivileges } from '../../support/privileges.ts'
@@ -337,6 +338,11 @@ forEachCluster((cluster) => {
         'A view that roles built on a twin does not keep the last rule of a table from being deleted: the twin stays…',
         async () => {
           const privileges = () => listPrivileges(target.database, [String(analyst), String(auditor)])
+          const onTwin = 'select card from public.on_twin'
+          const staysMasked = async () =>
+            majorOf(cluster) < 15
+              ? isDenied('analyst', onTwin)
+              : assert.deepEqual(await sees('analyst', onTwin), ['XXXX'])
           await reconcile(binding, policy([]))
           const before = await privileges()
           await mask()
@@ -349,10 +355,10 @@ forEachCluster((cluster) => {
             ['TwinKept'],
           )
           assert.deepEqual(await sees('analyst', 'select card from app.orders'), [canary])
-          assert.deepEqual(await sees('analyst', 'select card from public.on_twin'), ['XXXX'])
+          await staysMasked()
           await reconcile(binding, policy([]))
           assert.deepEqual((await reconcile(binding, policy([]))).steps, [])
-          assert.deepEqual(await sees('analyst', 'select card from public.on_twin'), ['XXXX'])
+          await staysMasked()
           await mask()
           assert.deepEqual(await sees('analyst', 'select card from public.on_twin'), ['XXXX'])
           await isDenied('analyst', 'select card from app.orders')

@@ -4,6 +4,7 @@ import type { Database } from '../../../src/db/database.ts'
 import { examine } from '../../../src/enforcement/preflight/preflight.ts'
 import { reconcile } from '../../../src/enforcement/reconcile.ts'
 import { clause } from '../../support/clause.ts'
+import { majorOf } from '../../support/cluster.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
 import { forEachCluster } from '../../support/postgres.ts'
 
@@ -70,15 +71,16 @@ forEachCluster((cluster) => {
             `create view app.on_twin as select mail from masked_lair.person; grant select on app.on_twin to "${analyst}"`,
           )
           const release = () => reconcile(binding, policy(rules.filter(({ schema }) => schema !== 'lair')))
+          const kept = majorOf(cluster) < 15 ? /permission denied/ : /XXXX/
           const { notes } = await release()
           assert.deepEqual(
             notes.map(({ code, target: kept }) => [code, kept]),
             [['TwinKept', '"masked_lair"."person"']],
           )
           assert.match(await look('analyst', 'lair.person'), /lair.example/)
-          assert.match(await look('analyst', 'app.on_twin'), /XXXX/)
+          assert.match(await look('analyst', 'app.on_twin'), kept)
           assert.deepEqual((await release()).steps, [])
-          assert.match(await look('analyst', 'app.on_twin'), /XXXX/)
+          assert.match(await look('analyst', 'app.on_twin'), kept)
           await run('drop view app.on_twin')
           await unmask()
           assert.deepEqual(await listTwinRoles(), [])
