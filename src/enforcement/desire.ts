@@ -158,7 +158,7 @@ export function desire(
   for (const emptied of snapshot.emptied)
     if (emptied.isRead && !made.has(quoteQualified(emptied.schema, emptied.name)))
       notes.push(twinEmptied(emptied))
-  const roleMakers = listRoleMakers(snapshot.roles, exempt.roles, snapshot.user)
+  const roleMakers = listRoleMakers(snapshot.roles, snapshot.user)
   for (const entry of policy.rules.length > 0 ? policy.exemptRoles : [])
     if (!matches(entry, snapshot)) notes.push(exemptsNothing(entry))
   for (const entry of policy.rules.length > 0 ? (policy.namedEntries ?? []) : [])

@@ -143,11 +143,11 @@ export function exemptsNoRole(entry: string): Note {
   return { code: 'ExemptsNoRole', target: entry, message }
 }
 
-/** The role came after the entry, and a masked role could have created it; or the entry named an object of the directory. */
+/** The role came after the entry, and a role with CREATEROLE could have created it; or the entry named an object of the directory. */
 export function exemptNameTaken(entry: string, makers: readonly string[]): Note {
   const role = quoteIdentifier(entry)
   const named = makers.length === 0 ? '' : ` (${makers.map(quoteIdentifier).join(', ')})`
-  const message = `The role ${role} took the name of an exempt entry after the entry was stored, while masked roles could create roles${named}, or the entry named an object of the directory before. It is not exempt. If it is meant to be, remove the entry and add it again.`
+  const message = `The role ${role} took the name of an exempt entry after the entry was stored, while roles other than superusers could create roles${named}, or the entry named an object of the directory before. It is not exempt. If it is meant to be, remove the entry and add it again.`
   return { code: 'ExemptNameTaken', target: entry, message }
 }
 

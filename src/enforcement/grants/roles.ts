@@ -19,14 +19,13 @@ export function listJudged(
   })
 }
 
-/** Masked roles with CREATEROLE. `user`: the role of the binding. */
-export function listRoleMakers(
-  roles: ReadonlyMap<string, Role>,
-  exempt: ReadonlySet<string>,
-  user: string,
-): string[] {
+/**
+ * Roles with CREATEROLE, which could take the name of an entry to be exempt: exempt ones too, as their exemption may end. `user`: the
+ * role of the binding.
+ */
+export function listRoleMakers(roles: ReadonlyMap<string, Role>, user: string): string[] {
   const isMaker = ({ name, superuser, excess }: Role) =>
-    excess.includes('NOCREATEROLE') && !superuser && !exempt.has(name) && name !== user
+    excess.includes('NOCREATEROLE') && !superuser && name !== user
   return [...roles.values()].filter(isMaker).map(({ name }) => name)
 }
 

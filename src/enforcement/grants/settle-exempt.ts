@@ -4,13 +4,13 @@ import { readPlace } from '../guard/kept-records.ts'
 import { everybody } from '../names.ts'
 import { readRoles } from '../observe.ts'
 import type { Policy } from '../policy.ts'
-import { exemptions, listRoleMakers } from './roles.ts'
+import { listRoleMakers } from './roles.ts'
 
 export interface KnownRole {
   /** Of the role that the entry named when it was first looked at; null: there was none. */
   readonly oid: number | null
   /**
-   * None but the first role counts any more: another one had the name later, which a masked role may have created, or the
+   * None but the first role counts any more: another one had the name later, which a role with CREATEROLE may have created, or the
    * entry named an object of the directory.
    */
   readonly isTaken: boolean
@@ -38,11 +38,11 @@ export interface SettledExempt {
 }
 
 /**
- * An entry exempts the role that it named when it was stored. A role that takes the name later counts too, unless a masked
- * role may create roles: that role could have taken the name to be exempt. Since PostgreSQL 16 its creator could have hidden
- * its tracks, so it does not matter which role holds ADMIN on it. Before 16 CREATEROLE reaches every role anyway. A name that
- * was taken so stays refused: an operator who then takes CREATEROLE away must not exempt the role by that. So does the name of
- * a directory object: deleting or renaming the object must not exempt a role that waits under its name (ENF-315).
+ * An entry exempts the role that it named when it was stored. A role that takes the name later counts too, unless a role other than
+ * superusers and the binding's may create roles: that role could have taken the name to be exempt, or to stay so. Since PostgreSQL 16
+ * its creator could have hidden its tracks, so it does not matter which role holds ADMIN on it. Before 16 CREATEROLE reaches every role
+ * anyway. A name that was taken so stays refused: an operator who then takes CREATEROLE away must not exempt the role by that. So does
+ * the name of a directory object: deleting or renaming the object must not exempt a role that waits under its name (ENF-315).
  * `stored` is what the store has. `isStored`: false leaves it as it is, for entries that are proposed alone.
  */
 export async function settleExempt(
@@ -66,9 +66,7 @@ export async function settleExempt(
     return before !== undefined && now !== null && before.oid !== now
   }
   const late = named.filter(isLate)
-  const sure = entries.filter((entry) => !late.includes(entry))
-  const makers =
-    late.length === 0 ? [] : listRoleMakers(roles, exemptions(roles, sure).roles, server?.user ?? '')
+  const makers = late.length === 0 ? [] : listRoleMakers(roles, server?.user ?? '')
   const takenNames = late.filter((entry) => makers.length > 0 || known.get(entry)?.isTaken)
   const keep = (entry: string): KnownRole => {
     const { oid: before = null, isTaken: wasTaken = false } = known.get(entry) ?? {}

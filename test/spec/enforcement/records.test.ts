@@ -130,5 +130,27 @@ forEachCluster((cluster) => {
           for (const name of ['mail', 'phone']) await masking.send('DELETE', `${policyUrl(db)}/rules/${name}`)
         },
       )
+
+      clause(
+        'ENF-344',
+        'A role that takes the name of an entry later (ENF-194) is not exempt while an exempt role may create roles either: …',
+        async () => {
+          const ghost = target.role('spectre')
+          // No masked role may create roles.
+          if (isSuperuser) await run(`alter role "${owner}" nocreaterole`)
+          await exempt(`${maker};${ghost}`)
+          assert.equal(await put('mail'), 'Enforced')
+          assert.deepEqual(await reads('maker', raw), [canary])
+          await target.runAs('maker', `create role "${ghost}"; grant "${ghost}" to "${maker}"`)
+          assert.equal(await put('phone'), 'Enforced')
+          assert.ok((await codes()).includes('ExemptNameTaken'))
+          assert.deepEqual(await reads('maker', raw), [canary])
+          await exempt(ghost)
+          await isDenied('maker')
+          await exempt()
+          await run(`drop owned by "${ghost}"; drop role "${ghost}"`)
+          for (const name of ['mail', 'phone']) await masking.send('DELETE', `${policyUrl(db)}/rules/${name}`)
+        },
+      )
     })
 })
