@@ -117,7 +117,7 @@ export function diffOpenings(snapshot: Snapshot, desired: Desired): StepGroup[] 
       groupOf({ name, oid: one.guard.oid }, plan, (own) => {
         release(own, one)
         own.steps.push(...restoreAclOrders([one], snapshot.version))
-        if (twin) own.steps.push(dropOrKeep(plan, one, twin))
+        if (twin) own.steps.push(dropOrKeep(plan, twin))
       }),
     )
   }

@@ -10,7 +10,7 @@ export interface Misplaced {
 
 /**
  * Tables that the binding cannot act for any more, as they went to another role, keep their twins: the twin is ours, and would run row
- * policies of the new owner with the rights to read all tables of the former one.
+ * policies of the new owner with the rights to read all tables of the former one. So would a twin whose policies read a table of others.
  */
 export function listMisplaced(snapshot: Snapshot, twinOwners: TwinOwners): Misplaced[] {
   const relations = new Map(snapshot.relations.map((relation) => [relation.oid, relation]))
@@ -19,6 +19,7 @@ export function listMisplaced(snapshot: Snapshot, twinOwners: TwinOwners): Mispl
     const relation = relations.get(guard.oid)
     const twin = guard.twin && twins.get(quoteQualified(guard.twin.schema, guard.twin.name))
     if (relation?.managed !== 'not' || !twin || !isTwinOwner(snapshot, twin.owner)) return []
-    return twinOwners.of(relation)?.name === twin.owner ? [] : [{ guard, twin }]
+    const isServed = twinOwners.of(relation)?.name === twin.owner && relation.strangers.length === 0
+    return isServed ? [] : [{ guard, twin }]
   })
 }

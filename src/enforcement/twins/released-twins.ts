@@ -21,7 +21,7 @@ export function dropReleased(plan: Plan): void {
     why: 'twins of relations without a mask',
     as: desired.twinOwner,
     together: 'released twins',
-    otherwise: inDropOrder(released).map((one) => dropOrKeep(plan, one, one.name)),
+    otherwise: inDropOrder(released).map((one) => dropOrKeep(plan, one.name)),
   })
 }
 
@@ -33,7 +33,7 @@ export function nameReleased(plan: Plan, { guard }: Released): string | undefine
 }
 
 /** A view that roles built on a twin does not keep a mask from being removed: the twin stays for it, without a right of its own. */
-export function dropOrKeep(plan: Plan, { guard }: Released, name: string): Step {
+export function dropOrKeep(plan: Plan, name: string): Step {
   const { twins, desired } = plan
   const stray = desired.strays.find((one) => quoteQualified(one.schema, one.name) === name)
   const twin = twins.get(name)
@@ -45,12 +45,12 @@ export function dropOrKeep(plan: Plan, { guard }: Released, name: string): Step 
       orElse: { sql: 'SELECT 1', why: 'objects of others read it' },
       ...(stray ? { note: twinClosed(stray) } : {}),
     }
-  return retireTwin(plan, twin, `released twin ${guard.oid}`)
+  return retireTwin(plan, twin)
 }
 
 /** Twins that an earlier release left for objects of others when their masks ended: they read with the rights of their owner. */
 export function retireLeftovers(plan: Plan): Step[] {
-  return plan.desired.leftovers.map((one) => retireTwin(plan, one, `leftover ${one.oid}`))
+  return plan.desired.leftovers.map((one) => retireTwin(plan, one))
 }
 
 /**
@@ -58,23 +58,31 @@ export function retireLeftovers(plan: Plan): Step[] {
  * turn compares its grants and its owner with those of the table any more. Before PostgreSQL 15 it is closed. One for whose owner the
  * binding cannot act, the former owner of a view, is left alone: it reads with the rights of that role.
  */
-function retireTwin({ snapshot, desired }: Plan, twin: ObservedTwin, together: string): Step {
+function retireTwin({ snapshot, desired }: Plan, twin: ObservedTwin): Step {
   const name = quoteQualified(twin.schema, twin.name)
   const why = 'objects of others read it'
-  const otherwise: Step[] = []
   const mayAct = snapshot.superuser || withAncestors(snapshot.roles, snapshot.user).has(twin.owner)
-  if (!mayAct) otherwise.push({ sql: 'SELECT 1', why })
-  else if (hasInvokers(snapshot))
-    otherwise.push({ sql: `ALTER VIEW ${name} SET (security_invoker = true)`, why, as: twin.owner })
-  else revokeAll(otherwise, twin)
+  const disarm = { sql: `ALTER VIEW ${name} SET (security_invoker = true)`, why, as: twin.owner }
+  const orElse: Step = !mayAct
+    ? { sql: 'SELECT 1', why }
+    : hasInvokers(snapshot)
+      ? { ...disarm, orElse: revokeAtOnce(twin) }
+      : revokeAtOnce(twin)
   return {
     sql: `DROP VIEW ${name}`,
     why: 'a twin that no mask needs',
     as: desired.twinOwner,
-    together,
-    otherwise,
-    refusal: twinRetired(twin, hasInvokers(snapshot)),
+    orElse,
+    note: twinRetired(twin, hasInvokers(snapshot)),
   }
+}
+
+/** A session that reads the twin keeps neither its table from being given back nor the twin open: a later turn goes on. */
+function revokeAtOnce(twin: ObservedTwin): Step {
+  const steps: Step[] = []
+  revokeAll(steps, twin)
+  const sql = steps.map((step) => step.sql).join('; ') || 'SELECT 1'
+  return { sql, why: 'a session reads it', as: twin.owner }
 }
 
 /** True when the twin still reads with the rights of its owner, for other roles. */

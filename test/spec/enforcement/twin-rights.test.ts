@@ -255,4 +255,30 @@ forEachCluster((cluster) => {
       },
     )
   })
+
+  describe('a session that reads a twin', () => {
+    clause(
+      'ENF-345',
+      'A session that reads a twin does not keep its table from being given back when the masks end…',
+      async () => {
+        for (const isKept of [true, false]) {
+          const one = await prepare(cluster, true)
+          await using _ = one.target
+          await one.mask(...masked)
+          if (isKept) await one.runAs('create view lair.keep as select * from masked_hr.client')
+          const reader = one.target.connectAs('mallory')
+          await reader.transaction(async (tx) => {
+            await tx`select mail from masked_hr.client`
+            await one.mask('hr.pay.salary').catch(() => {})
+            assert.match(await one.look('select mail from hr.client'), /x@hr.example/)
+            assert.match(await one.look('select mail from masked_hr.client'), /permission denied/)
+          })
+          await one.mask('hr.pay.salary')
+          const end = isKept ? /permission denied/ : /does not exist/
+          assert.match(await one.look('select mail from masked_hr.client'), end)
+          assert.deepEqual((await one.mask('hr.pay.salary')).steps, [])
+        }
+      },
+    )
+  })
 })
