@@ -84,10 +84,17 @@ export class MaskCache {
     entry.memberships = memberships
     // A page without users is not kept up to date: look at it again.
     await (!isRead ? this.#read(page, entry) : wasUsed ? page.reading : this.#look(page))
+    // Compared once for each reading of the places, as every message asks for the map.
+    let compared = page.places
+    let isThere = isAtPlace(address, compared)
     return {
       current() {
+        if (compared !== page.places) {
+          compared = page.places
+          isThere = isAtPlace(address, compared)
+        }
         const isOfRole = entry.roleOid === undefined || entry.roleOid === roleOid
-        return isOfRole && isAtPlace(address, page.places) ? entry.map : unknown
+        return isOfRole && isThere ? entry.map : unknown
       },
       release: () => {
         entry.users--
