@@ -36,6 +36,8 @@ export interface BoundPlaces {
   readonly places: readonly Place[]
   /** Sessions are at the primary of several hosts, or at a standby, and are watched for that. */
   readonly isSeveral: boolean
+  /** Of the binding: another one after each change. Databases that are not bound have none. */
+  readonly version?: number
 }
 
 /** Of the standbys of a database, for sessions that are there. */

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { isAtPlace } from '../login/require-place.ts'
 import type { BackendAddress, BoundPlaces, GatewayPorts, RoleMasks } from '../ports.ts'
 import { MaskMap } from './mask-map.ts'
@@ -29,6 +30,8 @@ interface Page {
 /** How another node's change is found where its notification was missed: by its version, and by a whole look for what has no version (grants, members). */
 const lookEveryMs = 1_000
 const readEveryMs = 10_000
+/** Of masks whose binding changes meanwhile. */
+const mostReadings = 3
 /** Clients that connect for every statement find what they need. */
 const keepMs = 30_000
 
@@ -140,11 +143,8 @@ export class MaskCache {
     const mine = (async () => {
       await before
       try {
-        const version = await this.#ports.readVersion(page.databaseId)
-        const masks = await this.#ports.readMasks(page.databaseId, [...page.roles.keys()])
-        // After the masks: those of a new place are never taken for masks of the former one.
-        const places = await this.#ports.findPlaces([page.databaseId])
-        page.places = places.get(page.databaseId)
+        const { places, version, masks } = await this.#readSettled(page)
+        page.places = places
         for (const [role, entry] of page.roles) {
           const found = masks.get(role)
           const text = describe(found ?? nothing)
@@ -153,7 +153,7 @@ export class MaskCache {
           if (entry !== held) entry.memberships = undefined
         }
         page.version = version
-        page.readAt = Date.now()
+        page.readAt = places ? Date.now() : 0
       } catch (err) {
         for (const entry of page.roles.values()) entry.memberships = undefined
         this.#ports.log.warn({ err, databaseId: page.databaseId }, 'masks cannot be looked up')
@@ -161,6 +161,26 @@ export class MaskCache {
     })()
     page.reading = mine
     await mine
+  }
+
+  /**
+   * The masks with the places that they were read from. No places: the binding changed during every reading, and masks of a former
+   * place must not count at the next one.
+   */
+  async #readSettled({ databaseId, roles }: Page) {
+    let before = await this.#findPlaces(databaseId)
+    for (let reading = 1; ; reading++) {
+      const version = await this.#ports.readVersion(databaseId)
+      const masks = await this.#ports.readMasks(databaseId, [...roles.keys()])
+      const places = await this.#findPlaces(databaseId)
+      if (isDeepStrictEqual(before, places)) return { places, version, masks }
+      if (reading === mostReadings) return { places: undefined, version, masks }
+      before = places
+    }
+  }
+
+  async #findPlaces(databaseId: string): Promise<BoundPlaces | undefined> {
+    return (await this.#ports.findPlaces([databaseId])).get(databaseId)
   }
 }
 

@@ -9,6 +9,7 @@ interface BoundPlaces {
   readonly places: readonly Place[]
   /** Its binding names several hosts. */
   readonly isSeveral: boolean
+  readonly version?: number
 }
 
 type PlacedBinding = Pick<Binding, 'host' | 'port' | 'others' | 'database'>
@@ -21,8 +22,8 @@ export async function findPlaces(
 ): Promise<Map<string, BoundPlaces>> {
   const unbound = ids.filter((id) => !isUuid(id))
   const [own, all] = await Promise.all([
-    sql<{ id: string; binding: PlacedBinding }[]>`
-      select id, ${placeColumn(sql)} as binding from masked_database
+    sql<{ id: string; binding: PlacedBinding; version: number }[]>`
+      select id, ${placeColumn(sql)} as binding, binding_version as version from masked_database
       where id = any(${ids.filter(isUuid)}::uuid[]) and binding is not null`,
     unbound.length === 0
       ? []
@@ -31,9 +32,9 @@ export async function findPlaces(
           where tenant_id = ${tenantId} and binding_reached_at is not null`,
   ])
   return new Map([
-    ...own.map(({ id, binding }) => {
+    ...own.map(({ id, binding, version }) => {
       const { database, others = [] } = binding
-      return [id, { database, places: placesOf(binding), isSeveral: others.length > 0 }] as const
+      return [id, { database, places: placesOf(binding), isSeveral: others.length > 0, version }] as const
     }),
     ...unbound.flatMap((id) => {
       const found = findServer(id, all)

@@ -187,6 +187,47 @@ describe('sessions of a binding that leads elsewhere by now', () => {
     },
   )
 
+  clause(
+    'GATE-266',
+    'Masks that were read while the binding changed count for no session, and are read again. Where it…',
+    async (t) => {
+      const place = { host: '127.0.0.1', port: 5432, addresses: [] }
+      const bindingTo = (database: string, version: number): BoundPlaces => ({
+        ...{ database, places: [place], isSeveral: false, version },
+      })
+      let bound = bindingTo('former', 1)
+      /** For each reading during which the binding changes: where the masks are from, and the binding behind it. */
+      let changes: { from: string; next: BoundPlaces }[] = []
+      let readings = 0
+      const cache = new MaskCache({
+        async readMasks() {
+          readings++
+          const { from, next } = changes.shift() ?? { from: bound.database, next: bound }
+          bound = next
+          return new Map([['auditor', { relations: [], homonyms: [], hides: [from] }]])
+        },
+        readVersion: async () => 'the same',
+        findPlaces: async (ids) => new Map(ids.map((id) => [id, bound])),
+        log: pino({ level: 'silent' }),
+      })
+      t.after(() => cache.close())
+
+      changes = [{ from: 'former', next: bindingTo('next', 2) }]
+      const next = { roleOid: 1, memberships: '', address: { ...place, database: 'next' } }
+      const held = await cache.hold('one', 'auditor', next)
+      assert.deepEqual([held.current().hides, readings], [['next'], 2], 'bound elsewhere')
+
+      changes = [{ from: 'former', next: bindingTo('next', 4) }]
+      await cache.refresh('one')
+      assert.deepEqual([held.current().hides, readings], [['next'], 4], 'bound elsewhere and back')
+
+      changes = [5, 6, 7].map((version) => ({ from: 'next', next: bindingTo('next', version) }))
+      await cache.refresh('one')
+      assert.deepEqual([held.current().isUnknown, readings], [true, 7], 'bound again and again')
+      await waitUntil('the masks are read again', () => !held.current().isUnknown, { withinMs: patienceMs })
+    },
+  )
+
   // The binding changes after the database was found; in workers as without.
   for (const workers of [1, 2])
     clause(
