@@ -57,7 +57,29 @@ export function describePlaces(binding: Pick<Binding, 'host' | 'port' | 'others'
 
 /** The same for bindings that name the same servers, in whatever order. */
 export function serverOf(binding: Pick<Binding, 'host' | 'port' | 'others'>): string {
-  return placesOf(binding).map(foldPlace).sort().join(',')
+  return foldPlaces(binding).sort().join(',')
+}
+
+export function foldPlaces(binding: Pick<Binding, 'host' | 'port' | 'others'>): string[] {
+  return placesOf(binding).map(foldPlace)
+}
+
+/**
+ * These places, and all that the rows lead to from there, folded. The hosts of one binding are one cluster: bindings with a place in
+ * common are of one server.
+ */
+export function spreadPlaces(
+  places: readonly string[],
+  rows: readonly { readonly folded: readonly string[] }[],
+): ReadonlySet<string> {
+  const known = new Set(places)
+  let count: number
+  do {
+    count = known.size
+    for (const { folded } of rows)
+      if (folded.some((place) => known.has(place))) for (const place of folded) known.add(place)
+  } while (known.size > count)
+  return known
 }
 
 function describePlace({ host, port }: Place): string {

@@ -1,7 +1,7 @@
 import type { Place } from '../../db/database-url.ts'
 import type { Fragment, Query } from '../../db/query.ts'
 import { isUuid } from '../../kernel/uuid.ts'
-import { type Binding, placesOf, serverOf } from './binding-address.ts'
+import { type Binding, foldPlaces, placesOf, spreadPlaces } from './binding-address.ts'
 
 /** Where sessions in a database may be at present. */
 interface BoundPlaces {
@@ -31,29 +31,34 @@ export async function findPlaces(
           select ${placeColumn(sql)} as binding from masked_database
           where tenant_id = ${tenantId} and binding_reached_at is not null`,
   ])
+  const rows = all.map(({ binding }) => ({ binding, folded: foldPlaces(binding) }))
   return new Map([
     ...own.map(({ id, binding, version }) => {
       const { database, others = [] } = binding
       return [id, { database, places: placesOf(binding), isSeveral: others.length > 0, version }] as const
     }),
     ...unbound.flatMap((id) => {
-      const found = findServer(id, all)
+      const found = findServer(id, rows)
       return found ? [[id, found] as const] : []
     }),
   ])
 }
 
-/** Undefined: no binding leads to the server, or the database is bound by now. The server of an unbound database is not watched. */
+/**
+ * Undefined: no binding leads to the server, or the database is bound by now, by whatever list of its hosts. The server of an unbound
+ * database is not watched.
+ */
 function findServer(
   id: string,
-  rows: readonly { readonly binding: PlacedBinding }[],
+  rows: readonly { readonly binding: PlacedBinding; readonly folded: readonly string[] }[],
 ): BoundPlaces | undefined {
-  const bindings = rows.map(({ binding }) => binding).filter((each) => id.startsWith(`${serverOf(each)}/`))
-  const [binding] = bindings
-  const database = binding && id.slice(serverOf(binding).length + 1)
-  if (!binding || database === undefined || bindings.some((each) => each.database === database))
-    return undefined
-  return { database, places: placesOf(binding), isSeveral: false }
+  // As `serverOf` has them: no host has a slash or a comma.
+  const [server = ''] = id.split('/', 1)
+  const database = id.slice(server.length + 1)
+  const known = spreadPlaces(server.split(','), rows)
+  const same = rows.filter(({ folded }) => folded.some((place) => known.has(place)))
+  if (same.length === 0 || same.some(({ binding }) => binding.database === database)) return undefined
+  return { database, places: same.flatMap(({ binding }) => placesOf(binding)), isSeveral: false }
 }
 
 /** Without the certificate, which may be long. */

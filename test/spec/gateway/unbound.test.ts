@@ -7,6 +7,7 @@ import { bindingOf, createMaskedDatabase } from '../../support/masked-database.t
 import { freshDatabase } from '../../support/masking.ts'
 import { ended } from '../../support/people.ts'
 import { runHere } from '../../support/run-here.ts'
+import { holdsFor } from '../../support/wait-until.ts'
 
 /** Several times the documented time: machines that run tests are busy. */
 const patienceMs = 20_000
@@ -121,6 +122,68 @@ describe('databases that are not bound, where the operator lets clients through'
       assert.equal(await left, '57P01')
     },
   )
+
+  describe('on servers that several lists of hosts name', () => {
+    const promise =
+      'Bindings that have a host and port in common, directly or by the lists of other bindings, are of one…'
+    const bound = freshDatabase()
+    const far = freshDatabase().replace('/Srv/', '/Far/')
+    const bind = async (path: string, url: string, host?: string) => {
+      const { port, ...own } = bindingOf(url)
+      const binding = host === undefined ? { ...own, port } : { ...own, host }
+      const put = await gateway.masking.send('PUT', path, { properties: { binding } })
+      assert.ok(put.status < 300, put.text)
+    }
+    const unbind = async (path: string) => {
+      const put = await gateway.masking.send('PUT', path, { properties: { binding: null } })
+      assert.equal(put.status, 200, put.text)
+    }
+    let third: Awaited<ReturnType<typeof createMaskedDatabase>>
+    let here = ''
+    /** The same server by another name. */
+    let there = ''
+    before(async () => {
+      third = await createMaskedDatabase()
+      const { host, port } = bindingOf(third.url)
+      here = `${host}:${port}`
+      there = `localhost:${port}`
+    })
+    after(() => third[Symbol.asyncDispose]())
+
+    // In common with the list that led to the session, and by a list in between.
+    clause('GATE-265', promise, async () => {
+      const lists = {
+        'a list that has one host in common': [`${here},127.0.0.1:1`, `${here},127.0.0.1:2`],
+        'a list that has a host of another list in common': [`${here},${there}`, `${there},127.0.0.1:2`],
+      }
+      for (const [what, [first, second]] of Object.entries(lists)) {
+        await bind(far, third.url, first)
+        const names = [`far/${name()}`, `srv/${name()}`]
+        const sessions = await Promise.all(names.map((database) => gateway.connect('auditor', { database })))
+        const ends = sessions.map((session) => ended(session, patienceMs))
+        await bind(bound, other().url, second)
+        assert.deepEqual(await Promise.all(ends), ['57P01', '57P01'], what)
+        for (const each of names) await assert.rejects(read(each, 'select 1'), refused(each), what)
+        await unbind(bound)
+        await unbind(far)
+      }
+    })
+
+    clause('GATE-265', promise, async () => {
+      await bind(far, third.url, `${here},127.0.0.1:1`)
+      const session = await gateway.connect('auditor', { database: `far/${name()}` })
+      for (const list of [
+        `127.0.0.1:2,${here},127.0.0.1:1`,
+        `${here},127.0.0.1:2`,
+        here.replace(/:.*/, ''),
+      ]) {
+        await (list.includes(':') ? bind(far, third.url, list) : bind(far, third.url))
+        const goesOn = async () => (await session.query('select 1')).rowCount === 1
+        await holdsFor(2_500, `the session goes on beside ${list}`, goesOn)
+      }
+      await unbind(far)
+    })
+  })
 
   test('a bound database goes by its own name, and is masked there', async () => {
     const own = bindingOf(gateway.masked().url).database
