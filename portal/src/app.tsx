@@ -1,14 +1,14 @@
 import { QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
 import { Tooltip } from 'radix-ui'
-import type { ReactNode } from 'react'
+import { type ReactNode, useSyncExternalStore } from 'react'
 import { createRoot, type Root } from 'react-dom/client'
 import { queryClient } from './api/query-client.ts'
 import { router } from './router.tsx'
 import { SignedOut, SignInFailed } from './session/gate.tsx'
 import { isSamePerson, type Person } from './session/kept.ts'
 import { PersonContext } from './session/person.tsx'
-import type { Opened } from './session/session.ts'
+import { hasLeft, type Opened, watchSession } from './session/session.ts'
 import { SessionWatch } from './session/session-watch.tsx'
 import './shell/finders.ts'
 
@@ -43,7 +43,9 @@ function draw(content: ReactNode): void {
   root.render(content)
 }
 
+/** The page of a person who has left shows nothing to the next one at the browser. */
 function Portal({ person }: { readonly person: Person }) {
+  if (useSyncExternalStore(watchSession, hasLeft)) return <SignedOut />
   return (
     <PersonContext value={person}>
       <QueryClientProvider client={queryClient}>

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { firstPartyApplications } from '../../src/auth/first-party.ts'
 import { clause } from '../support/clause.ts'
 import { fillDirectory } from '../support/directory.ts'
 import { addPerson } from '../support/issuer.ts'
 import { checkAccessible, follow, shopPage, signIn, skipReason, usePortal } from '../support/portal.ts'
 import { createEmptyDatabase } from '../support/postgres.ts'
-import { holdsFor, waitUntil } from '../support/wait-until.ts'
+import { holdsFor } from '../support/wait-until.ts'
 
 describe('the portal in a browser', { skip: skipReason ?? false }, () => {
   const portal = usePortal()
@@ -153,50 +152,6 @@ describe('the portal in a browser', { skip: skipReason ?? false }, () => {
       await checkAccessible(page)
       await page.getByRole('button', { name: 'Sign in' }).click()
       await page.getByLabel('Password').waitFor()
-    },
-  )
-
-  clause(
-    'TOK-142',
-    'A sign-out in one tab of the portal ends every other tab of the browser at that address, also one that…',
-    async () => {
-      await using opened = await portal.visit()
-      const { page } = opened
-      const { origin, tenantId, database } = portal.service()
-      const answers: { access_token?: string; refresh_token?: string }[] = []
-      page.on('response', async (response) => {
-        if (response.url().endsWith('/oauth2/v2.0/token')) answers.push((await response.json()) as object)
-      })
-      await page.goto(origin)
-      await signIn(page, portal.administrator())
-      await page.getByRole('button', { name: /^Account of/ }).waitFor()
-      await waitUntil('the tokens of the first tab', () => answers.length > 0)
-      // Twelve hours later: the session of the browser has ended, and the first tab still renews its tokens.
-      await database.sql`update oidc_state set expires_at = now() where model = 'Session'`
-      const later = await page.context().newPage()
-      await later.goto(origin)
-      await signIn(later, portal.administrator())
-      const account = later.getByRole('button', { name: /^Account of/ })
-      await account.click()
-      await later.getByRole('menuitem', { name: 'Sign out' }).click()
-      await later.getByRole('button', { name: 'Sign out' }).click()
-      await later.getByRole('heading', { name: 'You are signed out' }).waitFor()
-      await page.getByRole('dialog', { name: 'Your sign-in has ended' }).waitFor()
-      const { access_token: token = '', refresh_token = '' } = answers.at(-1) ?? {}
-      const refresh = async () => {
-        const response = await fetch(`${origin}/${tenantId}/oauth2/v2.0/token`, {
-          method: 'POST',
-          body: new URLSearchParams({
-            grant_type: 'refresh_token',
-            refresh_token,
-            client_id: firstPartyApplications.portal.appId,
-          }),
-        })
-        return ((await response.json()) as { error?: string }).error
-      }
-      await waitUntil('the refresh token is revoked', async () => (await refresh()) === 'invalid_grant')
-      const { status } = await portal.service().request('GET', '/v1.0/me', { token })
-      assert.equal(status, 401)
     },
   )
 

@@ -1,3 +1,4 @@
+import { useEffect } from 'react'
 import icon from '../../icon.svg'
 import { t } from '../texts/index.ts'
 import { Button } from '../ui/button.tsx'
@@ -13,6 +14,10 @@ export function Gate({
   readonly text: string
   readonly action: string
 }) {
+  // The page that was shown before may have named the tab after its data.
+  useEffect(() => {
+    document.title = t.shell.product
+  }, [])
   return (
     <main className="centre">
       <div className="card">

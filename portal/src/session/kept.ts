@@ -19,26 +19,39 @@ export interface Person {
 
 /** True in a browser whose last person has not signed out. */
 export function hasPerson(): boolean {
-  return localStorage.getItem(owner) !== null
+  return readOwner() !== null
 }
 
-/** Calls back when the person signs out in another tab, or another person signs in there. */
-export function watchPerson(onLeft: () => void): void {
+/** The object id of the last person of this browser; null after a sign-out. */
+export function readOwner(): string | null {
+  return localStorage.getItem(owner)
+}
+
+/**
+ * Calls back with the last person when another tab has changed it, and each time that this tab may have slept: the browser tells a
+ * tab that sleeps nothing of such changes.
+ */
+export function watchOwner(look: (ownerId: string | null) => void): void {
   addEventListener('storage', ({ key, newValue }) => {
-    if (key === null || (key === owner && newValue === null)) onLeft()
+    // By the event itself: the same person may have signed out and in again meanwhile.
+    if (key === null || key === owner) look(newValue)
   })
+  const lookAgain = () => look(readOwner())
+  addEventListener('focus', lookAgain)
+  addEventListener('pageshow', lookAgain)
+  document.addEventListener('visibilitychange', lookAgain)
 }
 
-/** True in a browser that another person has signed in to since: a tab may be left open. */
-export function isTakenFrom(personId: string): boolean {
-  return hasPerson() && localStorage.getItem(owner) !== personId
+/** False in a browser that the person has signed out of, or another person has signed in to since: a tab may be left open. */
+export function isOwner(personId: string): boolean {
+  return readOwner() === personId
 }
 
 /** The last person by the claims of their last token, which hold no secret; undefined after a sign-out. */
 export function readKeptPerson(): Person | undefined {
   try {
     const kept = JSON.parse(localStorage.getItem(claims) ?? 'null') as KeptClaims | null
-    if (!kept || localStorage.getItem(owner) !== kept.id) return undefined
+    if (!kept || readOwner() !== kept.id) return undefined
     return {
       ...kept,
       permissions: new Set(kept.permissions),
@@ -65,7 +78,7 @@ export function forgetPerson(): void {
 
 /** The next person at this browser finds nothing of the last one, who may have left without signing out. */
 export function keepFor(person: Person): void {
-  if (localStorage.getItem(owner) !== person.id) forgetPerson()
+  if (readOwner() !== person.id) forgetPerson()
   // Another tab may have signed in this person: the drafts of the last one are left here.
   forgetDrafts(person.id)
   localStorage.setItem(owner, person.id)

@@ -1,6 +1,6 @@
 import * as oauth from 'oauth4webapi'
 import { forgetDrafts } from './drafts.ts'
-import { forgetPerson, hasPerson, keepFor, type Person, watchPerson } from './kept.ts'
+import { forgetPerson, hasPerson, keepFor, type Person, readOwner, watchOwner } from './kept.ts'
 import { askSilently, describePerson, exchangeCode, refreshTokens, revokeToken } from './token-answers.ts'
 import {
   client,
@@ -14,7 +14,8 @@ import {
 /** A token that is about to end would end on its way. */
 const renewBeforeMs = 2 * 60 * 1000
 const pendingKey = 'masquerade.sign-in'
-const signedOutState = 'signed-out'
+/** The state of a sign-out that was begun: any page can link to an address with another one. */
+const signOutKey = 'masquerade.sign-out'
 
 export type { Person } from './kept.ts'
 
@@ -35,13 +36,15 @@ interface Tokens {
 let tokens: Tokens | undefined
 /** The object id of the person whom the page is drawn for. */
 let signedInAs: string | undefined
+/** True once that person has left the browser: until it is loaded anew, the page has no tokens and asks for none. */
+let isLeft = false
 let renewing: Promise<string> | undefined
 /** A page that is drawn before the token service has answered sends its requests after this. */
 const signedIn = Promise.withResolvers<void>()
 
 export class SessionEnded extends Error {}
 
-/** Called with whether the sign-in has ended, each time that it was to be renewed. */
+/** Called with whether the sign-in has ended, each time that it was to be renewed, and when the person has left. */
 type Watcher = (hasEnded: boolean) => void
 const watchers = new Set<Watcher>()
 
@@ -51,17 +54,36 @@ export function watchSession(watcher: Watcher): () => void {
   return () => watchers.delete(watcher)
 }
 
+/** True where the person signed out in another tab, or another person signed in there: what the page shows is not for them. */
+export function hasLeft(): boolean {
+  return isLeft
+}
+
 /**
- * Ends the tokens of a tab whose person has left in another one. They may be of an earlier session of the browser, of which a sign-out
- * there knows nothing.
+ * Ends the tab of a person who is the browser's no more. Its tokens may be of an earlier session of the browser, of which a sign-out in
+ * another tab knows nothing.
  */
-function leave(): void {
-  if (!tokens) return
-  if (tokens.refresh) void revokeToken(tokens.refresh)
-  tokens = undefined
+function leaveUnless(ownerId: string | null): void {
+  if (isLeft || signedInAs === undefined || ownerId === signedInAs) return
+  dropTokens()
+  forgetDrafts()
   for (const watcher of watchers) watcher(true)
 }
-watchPerson(leave)
+watchOwner(leaveUnless)
+
+function dropTokens(): void {
+  isLeft = true
+  if (tokens?.refresh) void revokeToken(tokens.refresh)
+  tokens = undefined
+}
+
+/** Refuses to go on in a tab whose person has left, and revokes what the token service answered meanwhile. */
+function requireOwner(answer?: oauth.TokenEndpointResponse): void {
+  leaveUnless(readOwner())
+  if (!isLeft) return
+  if (answer?.refresh_token) void revokeToken(answer.refresh_token)
+  throw new SessionEnded('the person has left this browser')
+}
 
 /** True for the address to which the token service sends the browser back. */
 export function carriesAnswer({ pathname, searchParams }: URL): boolean {
@@ -75,9 +97,9 @@ export function carriesAnswer({ pathname, searchParams }: URL): boolean {
  */
 export async function openSession(): Promise<Opened> {
   const here = new URL(location.href)
-  if (here.pathname === '/' && here.searchParams.get('state') === signedOutState) {
+  if (isSignedOut(here)) {
     history.replaceState(null, '', '/')
-    // An answer that came while the page was left may have been kept after all.
+    // Another tab may have signed in by the cookie before the token service confirmed the sign-out.
     forgetPerson()
     return { kind: 'signed out' }
   }
@@ -85,10 +107,11 @@ export async function openSession(): Promise<Opened> {
   if (!hasPerson()) forgetDrafts()
   const isAnswer = carriesAnswer(here)
   const returnTo = isAnswer ? '/' : here.pathname + here.search + here.hash
+  const ownerId = readOwner()
   try {
     const pending = isAnswer ? takePending() : undefined
-    if (pending) return await finishSignIn(here, pending)
-    const resumed = hasPerson() ? await resumeSignIn(returnTo) : undefined
+    if (pending) return await finishSignIn(here, pending, ownerId)
+    const resumed = ownerId === null ? undefined : await resumeSignIn(returnTo, ownerId)
     if (resumed) return resumed
     await beginSignIn(returnTo)
     return { kind: 'leaving' }
@@ -96,6 +119,14 @@ export async function openSession(): Promise<Opened> {
     history.replaceState(null, '', '/')
     return { kind: 'failed', message: explain(error) }
   }
+}
+
+/** True, once, in the tab that began the sign-out. */
+function isSignedOut({ pathname, searchParams }: URL): boolean {
+  const state = sessionStorage.getItem(signOutKey)
+  const isAnswer = state !== null && pathname === '/' && searchParams.get('state') === state
+  if (isAnswer) sessionStorage.removeItem(signOutKey)
+  return isAnswer
 }
 
 export async function beginSignIn(returnTo: string): Promise<void> {
@@ -111,16 +142,24 @@ function takePending(): Pending | undefined {
 }
 
 /** Signs in by the cookie of the token service. Undefined: the person has to see one of its pages. */
-async function resumeSignIn(returnTo: string): Promise<Opened | undefined> {
+async function resumeSignIn(returnTo: string, ownerId: string): Promise<Opened | undefined> {
   const pending = createPending(returnTo)
   const answer = await askSilently(pending)
-  return answer && finishSignIn(answer, pending)
+  return answer && finishSignIn(answer, pending, ownerId)
 }
 
-async function finishSignIn(answered: URL, pending: Pending): Promise<Opened> {
+/** `ownerId` is the last person of the browser when the page was opened. */
+async function finishSignIn(answered: URL, pending: Pending, ownerId: string | null): Promise<Opened> {
   const answer = await exchangeCode(answered, pending)
-  keep(answer)
   const person = describePerson(answer)
+  const ownerNow = readOwner()
+  // Meanwhile this person signed out in another tab, or another person signed in there.
+  if (ownerNow !== ownerId && ownerNow !== person.id) {
+    if (answer.refresh_token) void revokeToken(answer.refresh_token)
+    history.replaceState(null, '', '/')
+    return { kind: 'signed out' }
+  }
+  keep(answer)
   signedInAs = person.id
   keepFor(person)
   signedIn.resolve()
@@ -139,8 +178,7 @@ function keep(answer: oauth.TokenEndpointResponse): void {
 /** An access token with time left, renewed once for all requests that wait for it. */
 export async function accessToken(): Promise<string> {
   await signedIn.promise
-  // A browser tells a tab that it had put to sleep nothing of a sign-out meanwhile.
-  if (!hasPerson()) leave()
+  requireOwner()
   if (!tokens) throw new SessionEnded('nobody is signed in')
   if (tokens.endsAtMs - Date.now() > renewBeforeMs) return tokens.access
   return renewToken()
@@ -159,7 +197,9 @@ export function renewToken(): Promise<string> {
  */
 async function renew(): Promise<string> {
   try {
+    requireOwner()
     const answer = (await refreshTokens(tokens?.refresh)) ?? (await signInAgain())
+    requireOwner(answer)
     keep(answer)
     for (const watcher of watchers) watcher(false)
     return answer.access_token
@@ -171,26 +211,30 @@ async function renew(): Promise<string> {
 
 /** For the same person alone: the page shows what the last one may see. */
 async function signInAgain(): Promise<oauth.TokenEndpointResponse> {
+  requireOwner()
   const pending = createPending('/')
   const answered = await askSilently(pending)
   const answer = answered && (await exchangeCode(answered, pending))
   const person = answer && describePerson(answer)
+  // Tokens of another person are not revoked: that would end the tab in which that person has signed in.
+  requireOwner(person?.id === signedInAs ? answer : undefined)
   if (!person || person.id !== signedInAs) throw new SessionEnded('the sign-in has ended')
   keepFor(person)
   return answer
 }
 
 export function signOut(): void {
+  const state = oauth.generateRandomState()
+  sessionStorage.setItem(signOutKey, state)
   const url = new URL(tokenService.end_session_endpoint)
   url.search = new URLSearchParams({
     ...(tokens?.idToken && { id_token_hint: tokens.idToken }),
     client_id: client.client_id,
     post_logout_redirect_uri: redirectUri,
-    state: signedOutState,
+    state,
   }).toString()
   // The session of the browser may have ended long before: then its sign-out ends no token.
-  if (tokens?.refresh) void revokeToken(tokens.refresh)
-  tokens = undefined
+  dropTokens()
   forgetPerson()
   location.replace(url)
 }

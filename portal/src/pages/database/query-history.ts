@@ -1,4 +1,4 @@
-import { isTakenFrom } from '../../session/kept.ts'
+import { isOwner } from '../../session/kept.ts'
 
 const most = 50
 
@@ -18,7 +18,7 @@ export function readHistory(databaseId: string): readonly string[] {
 
 /** A tab whose person has left writes nothing that the next person at this browser would find. */
 export function addToHistory(personId: string, databaseId: string, sql: string): readonly string[] {
-  if (isTakenFrom(personId)) return []
+  if (!isOwner(personId)) return []
   const next = [sql, ...readHistory(databaseId).filter((one) => one !== sql)].slice(0, most)
   try {
     localStorage.setItem(keyOf(databaseId), JSON.stringify(next))
