@@ -87,8 +87,10 @@ export interface WatchedRelation {
   readonly rules?: readonly WatchedColumn[]
   /** Those that its row policies read. */
   readonly policies?: readonly WatchedColumn[]
-  /** Those that an error of a write to it may show, beside its own. */
-  readonly fails?: readonly WatchedColumn[]
+  /** Which of the `rows` of the role an error of any write to it may show. */
+  readonly fails?: readonly number[]
+  /** The same of a write that changes rows that are there, beside its own columns. */
+  readonly failsOnChange?: readonly number[]
 }
 
 /** A relation that shares its name with a masked one. */
@@ -105,7 +107,9 @@ export interface RoleMasks {
   readonly relations: readonly MaskedRelation[]
   /** Of every role, the exempt ones too: nothing moves by it. */
   readonly watched?: readonly WatchedRelation[]
-  /** Stands for `watched`, which is long: another one as soon as that is. */
+  /** Masked columns that one error shows raw, by the numbers that watched relations have. */
+  readonly rows?: readonly (readonly string[])[]
+  /** Stands for `watched` and `rows`, which are long: another one as soon as these are. */
   readonly watchedDigest?: string
   /** Every relation that shares its name with a masked one: whose turn it is depends on the search path. */
   readonly homonyms: readonly Homonym[]

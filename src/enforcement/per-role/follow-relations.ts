@@ -21,12 +21,27 @@ export interface Reached {
   readonly rules: Columns
   /** By row policies. */
   readonly policies: Columns
-  /** By the error of a write that changes rows of a masked table. */
-  readonly fails: Columns
+  /** By the error of any write. */
+  readonly fails: Failing
+  /** By the error of a write that changes rows that are there, beside those. */
+  readonly failsOnChange: Failing
 }
+
+/** Keys of the rows that errors show: columns of many tables behind many views would be too many. */
+interface Failing {
+  /** The error has the columns that the role itself may read. */
+  readonly own: Set<string>
+  /** Every role that may write so is shown all of them. */
+  readonly whole: Set<string>
+}
+
+/** Masked columns that one error shows together, by a key: those of a table, or of an exclusion constraint. */
+export type Rows = ReadonlyMap<string, readonly Source[]>
 
 /** Instead of the number of a column: the privilege to write anything. No column that can be masked has it. */
 export const anyWrite = -1
+/** The same: the privilege to change or delete rows. */
+export const anyChange = -2
 
 /** SELECT on any column of the relation. */
 export function anyColumn(oid: number): string {
@@ -54,8 +69,9 @@ export async function followRelations(
   sql: Sql,
   sources: readonly Source[],
   twins: ReadonlyMap<number, number>,
-): Promise<Map<number, Reached>> {
+): Promise<{ readonly reached: ReadonlyMap<number, Reached>; readonly rows: Rows }> {
   const reached = new Map<number, Reached>()
+  const rows = new Map<string, readonly Source[]>()
   const isTwin = new Set(twins.values())
   const bySource = Map.groupBy(sources, ({ oid }) => oid)
   let changed = new Set(bySource.keys())
@@ -76,14 +92,21 @@ export async function followRelations(
         numbers.includes(number) || (object !== null && takeRows.has(object))
       const read = own.filter(isRead).map(needsOf)
       if (from) read.push(...from.shows, ...from.policies)
-      const changes = (bySource.get(oid) ?? []).filter(({ base }) => base === null).map(needsOf)
-      if (from) changes.push(...from.fails)
+      // The twin has no rows of its own.
+      const row = (bySource.get(oid) ?? []).filter(({ base }) => base === null)
+      const itself = row.length > 0 ? [noteRow(rows, oid, row)] : []
       const to = reached.get(on) ?? emptyReached()
       const writes = `${on}/${anyWrite}`
       let isNew = false
       const add = (columns: Columns, more: Iterable<Needing>, needed?: string) => {
         isNew = addTo(columns, more, needed) || isNew
       }
+      const fail = (keys: Set<string>, ...more: Iterable<string>[]) => {
+        const before = keys.size
+        for (const some of more) for (const key of some) keys.add(key)
+        isNew ||= keys.size > before
+      }
+      const { fails: always = nothingFails, failsOnChange: onChange = nothingFails } = from ?? {}
       switch (kind) {
         // Views and rules read as their owners, policies as the role that reads.
         case 'view':
@@ -91,6 +114,9 @@ export async function followRelations(
           break
         case 'rule':
           add(to.rules, read, writes)
+          // It may be any statement, and runs with the rights of its owner.
+          fail(to.fails.own, itself, always.own, onChange.own)
+          fail(to.fails.whole, always.whole, onChange.whole)
           break
         case 'policy':
           add(to.policies, read)
@@ -98,28 +124,43 @@ export async function followRelations(
         case 'toast':
           add(to.shows, read, anyColumn(on))
           break
-        case 'parent':
-          add(to.fails, changes)
-          break
-        // The action runs as the owner of the table that refers: its error has the whole row.
+        // The action runs as the owner of the table that refers: its error has the whole row. Rules of that table run as well.
         case 'key':
-          add(to.fails, changes, writes)
+          fail(to.failsOnChange.whole, itself, always.own, always.whole, onChange.own, onChange.whole)
           break
-        case 'exclusion':
-          add(to.fails, read)
+        case 'exclusion': {
+          // An expression may have any column.
+          const named = numbers.includes(0) ? row : row.filter(({ number }) => numbers.includes(number))
+          if (named.length > 0) fail(to.fails.own, [noteRow(rows, oid, named, numbers)])
+        }
       }
-      // A write to a view is one to its table, and a rule may write to any. Errors have what the role itself may read.
-      if (kind === 'view' || kind === 'rule') {
-        add(to.rules, from?.rules ?? [], writes)
-        add(to.fails, changes)
+      // A write to a view is one to its table, with the rights of its owner. Errors have what the role itself may read.
+      if (kind === 'view' || kind === 'parent') {
+        fail(to.fails.own, always.own)
+        fail(to.fails.whole, always.whole)
+        fail(to.failsOnChange.own, itself, onChange.own)
+        fail(to.failsOnChange.whole, onChange.whole)
       }
+      if (kind === 'view' || kind === 'rule') add(to.rules, from?.rules ?? [], writes)
       if (!isNew) continue
       reached.set(on, to)
       next.add(on)
     }
     changed = next
   }
-  return reached
+  return { reached, rows }
+}
+
+/** Returns the key of the row; `numbers`: it is that of a constraint. */
+function noteRow(
+  rows: Map<string, readonly Source[]>,
+  oid: number,
+  row: readonly Source[],
+  numbers: readonly number[] = [],
+): string {
+  const key = [oid, ...numbers].join()
+  if (!rows.has(key)) rows.set(key, row)
+  return key
 }
 
 type Needing = readonly [column: string, needs: Iterable<string>]
@@ -128,8 +169,11 @@ function needsOf({ column, base, oid, number }: Source): Needing {
   return [column, base === null ? [`${oid}/${number}`] : []]
 }
 
+const nothingFails: Failing = { own: new Set(), whole: new Set() }
+
 function emptyReached(): Reached {
-  return { shows: new Map(), rules: new Map(), policies: new Map(), fails: new Map() }
+  const none = () => ({ own: new Set<string>(), whole: new Set<string>() })
+  return { shows: new Map(), rules: new Map(), policies: new Map(), fails: none(), failsOnChange: none() }
 }
 
 /** `needed`: instead of what they need where they are from. Returns whether that was new. */
@@ -175,7 +219,9 @@ async function readEdges(sql: Sql, oids: readonly number[]) {
     select case k.contype when 'f' then 'key' else 'exclusion' end, null,
       case k.contype when 'f' then k.confrelid else t.oid end::int8, t.oid::int8, k.conkey::int[]
     from tables t join pg_catalog.pg_constraint k on k.conrelid = t.oid
-    where k.contype = 'x' or k.contype = 'f' and (k.confdeltype in ('c', 'n', 'd') or k.confupdtype in ('c', 'n', 'd'))`
+    left join pg_catalog.pg_index i on i.indexrelid = k.conindid and k.contype in ('p', 'u', 'x')
+    -- A key WITHOUT OVERLAPS is an exclusion constraint, too.
+    where i.indisexclusion or k.contype = 'f' and (k.confdeltype in ('c', 'n', 'd') or k.confupdtype in ('c', 'n', 'd'))`
 }
 
 /** Rules and policies with a row as a whole in them. */

@@ -18,6 +18,8 @@ export interface MaskedForRole {
   readonly relations: readonly Masked[]
   /** Columns that are masked for other roles are among them. */
   readonly watched: readonly Watched[]
+  /** Masked columns that errors show, to which relations of `watched` lead. */
+  readonly rows: readonly (readonly string[])[]
   readonly watchedDigest: string
   readonly homonyms: readonly Homonym[]
   /** Our own schemas, for every role but that of the binding and superusers. */
@@ -74,6 +76,7 @@ export async function readMaskedFor(
       {
         relations: [] as Masked[],
         watched: [] as readonly Watched[],
+        rows: [] as readonly (readonly string[])[],
         watchedDigest: '',
         homonyms: [] as Homonym[],
         hides: [] as string[],
@@ -87,7 +90,12 @@ export async function readMaskedFor(
   const watched = await readWatched(sql, roles, guard, observed ?? [])
   for (const [role, masked] of found) {
     const seen = watched.get(role)
-    const facts = seen && { watched: seen.watched, watchedDigest: seen.digest, roleOid: seen.roleOid }
+    const facts = seen && {
+      watched: seen.watched,
+      rows: seen.rows,
+      watchedDigest: seen.digest,
+      roleOid: seen.roleOid,
+    }
     Object.assign(masked, facts ?? { isUnknown: true })
   }
   // Some relations are watched for some roles alone. A name in a schema of PostgreSQL's own counts wherever it is found.

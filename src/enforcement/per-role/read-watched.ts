@@ -1,6 +1,13 @@
 import { createHash } from 'node:crypto'
 import type { Sql } from '../../db/sql.ts'
-import { anyColumn, anyWrite, followRelations, type Reached, type Source } from './follow-relations.ts'
+import {
+  anyChange,
+  anyColumn,
+  anyWrite,
+  followRelations,
+  type Reached,
+  type Source,
+} from './follow-relations.ts'
 
 /** A masked column that a relation shows; the names of both may differ. */
 export interface WatchedColumn {
@@ -21,8 +28,10 @@ export interface Watched {
   readonly rules?: readonly WatchedColumn[]
   /** Those that its row policies read. */
   readonly policies?: readonly WatchedColumn[]
-  /** Those that an error of a write to it may show, beside its own. */
-  readonly fails?: readonly WatchedColumn[]
+  /** Which of the role's `rows` an error of any write to it may show. */
+  readonly fails?: readonly number[]
+  /** The same of a write that changes rows that are there, beside its own columns. */
+  readonly failsOnChange?: readonly number[]
 }
 
 /** A column that would be masked if the policy were enforced. */
@@ -37,15 +46,26 @@ export interface WatchedForRole {
   /** The OID of the role that has the name now. */
   readonly roleOid: number
   readonly watched: readonly Watched[]
+  /** Masked columns that one error shows raw: held once, as many relations may lead to them. */
+  readonly rows: readonly (readonly string[])[]
   readonly digest: string
 }
 
 interface Relation {
+  readonly oid: number
   readonly schema: string
   readonly name: string
   readonly attributes: readonly string[]
   readonly masked: readonly Shown[]
-  readonly reached: Readonly<Record<keyof Reached, readonly Shown[]>>
+  readonly reached: Readonly<Record<'shows' | 'rules' | 'policies', readonly Shown[]>>
+  readonly fails: Failing
+  readonly failsOnChange: Failing
+}
+
+/** Numbers of rows; `whole`: for roles with the privilege to write so. */
+interface Failing {
+  readonly own: readonly number[]
+  readonly whole: readonly number[]
 }
 
 interface Shown {
@@ -65,46 +85,71 @@ export async function readWatched(
   guard: string | null,
   observed: readonly ObservedColumn[] = [],
 ): Promise<Map<string, WatchedForRole>> {
-  const relations = await readShowing(sql, guard, observed)
+  const { relations, rows } = await readShowing(sql, guard, observed)
   const needed = new Set(
     relations.flatMap(({ masked, reached }) =>
       [masked, ...Object.values(reached)].flat().flatMap(({ needs }) => needs),
     ),
   )
+  for (const row of rows) for (const { needs } of row) for (const each of needs) needed.add(each)
+  for (const { oid, fails, failsOnChange } of relations) {
+    if (fails.whole.length > 0) needed.add(`${oid}/${anyWrite}`)
+    if (failsOnChange.whole.length > 0) needed.add(`${oid}/${anyChange}`)
+  }
   for (const oid of Object.values(statisticsTables)) needed.add(anyColumn(oid))
-  const digest = createHash('sha256').update(JSON.stringify(relations)).digest('base64')
+  const digest = createHash('sha256')
+    .update(JSON.stringify([relations, rows]))
+    .digest('base64')
   const found = new Map<string, WatchedForRole>()
   for (const { role, roleOid, readable } of await readReadable(sql, roles, [...needed])) {
     const may = new Set(readable)
-    const see = ({ column, attribute, needs }: Shown) => ({
-      column,
-      attribute,
-      isRaw: needs.some((each) => may.has(each)),
-    })
-    const watched = relations.flatMap((relation) => seeRelation(relation, see))
+    const seen = seeRows(rows, may)
+    const watched = relations.flatMap((relation) => seeRelation(relation, seen, may))
     watched.push(...listStatistics(watched, may))
     const own = createHash('sha256').update(readable.sort().join()).digest('base64')
-    found.set(role, { roleOid, watched, digest: `${digest}/${own}` })
+    found.set(role, { roleOid, watched, rows: seen, digest: `${digest}/${own}` })
   }
   return found
 }
 
+/** The rows as the role may read them, then the same as a whole. */
+function seeRows(rows: readonly (readonly Shown[])[], may: ReadonlySet<string>): string[][] {
+  const list = (row: readonly Shown[]) => row.map(({ column }) => column)
+  const isReadable = ({ needs }: Shown) => needs.some((each) => may.has(each))
+  return [...rows.map((row) => list(row.filter(isReadable))), ...rows.map(list)]
+}
+
 /** What is masked there, or denied, makes a relation worth watching, but for errors and TOAST tables: what they deny they do not show. */
-function seeRelation(relation: Relation, see: (shown: Shown) => WatchedColumn): Watched[] {
-  const { masked, reached, ...rest } = relation
-  const [shows, rules, policies, fails] = (['shows', 'rules', 'policies', 'fails'] as const).map((how) => {
-    const columns = reached[how].map(see)
-    return how === 'fails' || rest.schema === 'pg_toast' ? columns.filter(({ isRaw }) => isRaw) : columns
+function seeRelation(
+  relation: Relation,
+  rows: readonly (readonly string[])[],
+  may: ReadonlySet<string>,
+): Watched[] {
+  const { oid, masked, reached, fails, failsOnChange, ...rest } = relation
+  const see = ({ column, attribute, needs }: Shown) => ({
+    column,
+    attribute,
+    isRaw: needs.some((each) => may.has(each)),
   })
+  const [shows, rules, policies] = (['shows', 'rules', 'policies'] as const).map((how) => {
+    const columns = reached[how].map(see)
+    return rest.schema === 'pg_toast' ? columns.filter(({ isRaw }) => isRaw) : columns
+  })
+  const mayFail = ({ own, whole }: Failing, privilege: number) => [
+    ...own.filter((number) => rows[number]?.length),
+    ...(may.has(`${oid}/${privilege}`) ? whole : []),
+  ]
+  const [ofWrites, ofChanges] = [mayFail(fails, anyWrite), mayFail(failsOnChange, anyChange)]
   const watched = {
     ...rest,
     masked: masked.map(see),
     shows: shows ?? [],
     ...(rules?.length && { rules }),
     ...(policies?.length && { policies }),
-    ...(fails?.length && { fails }),
+    ...(ofWrites.length && { fails: ofWrites }),
+    ...(ofChanges.length && { failsOnChange: ofChanges }),
   }
-  const isEmpty = [watched.masked, shows, rules, policies, fails].every((columns) => !columns?.length)
+  const isEmpty = [watched.masked, shows, rules, policies, ofWrites, ofChanges].every((some) => !some?.length)
   return isEmpty ? [] : [watched]
 }
 
@@ -135,37 +180,43 @@ async function readShowing(
   sql: Sql,
   guard: string | null,
   observed: readonly ObservedColumn[],
-): Promise<Relation[]> {
+): Promise<{ readonly relations: Relation[]; readonly rows: (readonly Shown[])[] }> {
   const sources = guard === null ? await readObservedSources(sql, observed) : await readSources(sql, guard)
   const twins = guard === null ? new Map<number, number>() : await readTwins(sql, guard)
-  const reached = await followRelations(sql, sources, twins)
+  const { reached, rows } = await followRelations(sql, sources, twins)
   const oids = [...new Set([...sources.map(({ oid }) => oid), ...reached.keys()])]
   const bySource = Map.groupBy(sources, ({ oid }) => oid)
+  const show = ({ oid, base, number, attribute, column }: Source) => ({
+    column,
+    attribute,
+    needs: base === null ? [`${oid}/${number}`] : [],
+  })
+  // In an order that is the same each time, or the digest would be another one.
+  const keys = [...rows.keys()].sort()
+  const numbers = new Map(keys.map((key, number) => [key, number]))
+  const number = (some: Iterable<string> = [], first = 0) =>
+    [...some].map((key) => first + (numbers.get(key) ?? 0)).sort((a, b) => a - b)
   const named = await readNames(sql, oids)
-  return named.map(({ oid, schema, name, attributes }) => {
-    const own = bySource.get(oid) ?? []
-    const masked = own.map(({ base, number, attribute, column }) => ({
-      column,
-      attribute,
-      needs: base === null ? [`${oid}/${number}`] : [],
-    }))
-    const list = (how: keyof Reached) =>
-      [...(reached.get(oid)?.[how] ?? [])]
+  const relations = named.map(({ oid, ...names }) => {
+    const how = reached.get(oid)
+    const list = (columns: Reached['shows'] | undefined) =>
+      [...(columns ?? [])]
         .map(([column, needs]) => ({ column, attribute: '', needs: [...needs].sort() }))
         .sort((a, b) => (a.column < b.column ? -1 : 1))
+    const place = (failing: Reached['fails'] | undefined) => ({
+      own: number(failing?.own),
+      whole: number(failing?.whole, keys.length),
+    })
     return {
-      schema,
-      name,
-      attributes,
-      masked,
-      reached: {
-        shows: list('shows'),
-        rules: list('rules'),
-        policies: list('policies'),
-        fails: list('fails'),
-      },
+      oid,
+      ...names,
+      masked: (bySource.get(oid) ?? []).map(show),
+      reached: { shows: list(how?.shows), rules: list(how?.rules), policies: list(how?.policies) },
+      fails: place(how?.fails),
+      failsOnChange: place(how?.failsOnChange),
     }
   })
+  return { relations, rows: keys.map((key) => (rows.get(key) ?? []).map(show)) }
 }
 
 /** Columns that have a mask, and the same of the twins. */
@@ -245,6 +296,8 @@ async function readReadable(sql: Sql, roles: readonly string[], needed: readonly
       where exists (select 1 from acted a where a.role = r.oid and (a.anyone or case w.number
         when 0 then pg_catalog.has_any_column_privilege(a.oid, w.oid, 'SELECT')
         when ${anyWrite} then pg_catalog.has_any_column_privilege(a.oid, w.oid, 'INSERT, UPDATE')
+          or pg_catalog.has_table_privilege(a.oid, w.oid, 'DELETE')
+        when ${anyChange} then pg_catalog.has_any_column_privilege(a.oid, w.oid, 'UPDATE')
           or pg_catalog.has_table_privilege(a.oid, w.oid, 'DELETE')
         else pg_catalog.has_column_privilege(a.oid, w.oid, w.number, 'SELECT') end
         or pg_catalog.pg_has_role(a.oid, w.relowner, 'USAGE')))) as readable

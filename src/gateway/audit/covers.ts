@@ -1,7 +1,11 @@
 import type { WatchedColumn, WatchedRelation } from '../ports.ts'
 
 /** True when an audit that takes `other` for `one` misses nothing: a twin shows no more than its table. */
-export function covers(one: WatchedRelation, other: WatchedRelation): boolean {
+export function covers(
+  one: WatchedRelation,
+  other: WatchedRelation,
+  rows: readonly (readonly string[])[],
+): boolean {
   const isKnown =
     one.masked.length === 0 ||
     (one.attributes.length === other.attributes.length &&
@@ -11,14 +15,27 @@ export function covers(one: WatchedRelation, other: WatchedRelation): boolean {
     includes(one.shows, other.shows) &&
     includes(one.rules, other.rules) &&
     includes(one.policies, other.policies) &&
-    // An error of a write to a table has its own columns.
-    includes([...one.masked, ...(one.fails ?? [])], other.fails) &&
+    (other.fails ?? []).every((row) => one.fails?.includes(row)) &&
+    failsAlike(one, other, rows) &&
     other.masked.every(
       (column) =>
         one.shows.some((known) => isSame(known, column)) ||
         one.masked.some((known) => isSame(known, column) && known.attribute === column.attribute),
     )
   )
+}
+
+/** An error of a change of rows of a table has its own columns. */
+function failsAlike(
+  one: WatchedRelation,
+  other: WatchedRelation,
+  rows: readonly (readonly string[])[],
+): boolean {
+  const known = new Set([...(one.fails ?? []), ...(one.failsOnChange ?? [])])
+  const missed = (other.failsOnChange ?? []).filter((row) => !known.has(row))
+  if (missed.length === 0) return true
+  const own = new Set(one.masked.flatMap(({ column, isRaw }) => (isRaw ? [column] : [])))
+  return missed.every((row) => rows[row]?.every((column) => own.has(column)))
 }
 
 function includes(one: readonly WatchedColumn[] = [], other: readonly WatchedColumn[] = []): boolean {

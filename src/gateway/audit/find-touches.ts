@@ -78,8 +78,12 @@ class Toucher {
   /** What writes to the relation may show, by its rules and in errors. */
   pass(reference: RelationReference): void {
     if (isReplaced(reference, this.#names)) return
-    const { masked = [], rules = [], fails = [] } = this.#find(reference) ?? {}
-    for (const columns of [masked, rules, fails]) this.#read(columns.filter(({ isRaw }) => isRaw))
+    const relation = this.#find(reference)
+    if (!relation) return
+    for (const columns of [relation.masked, relation.rules ?? []])
+      this.#read(columns.filter(({ isRaw }) => isRaw))
+    this.#fail(relation.fails, this.found)
+    this.#fail(relation.failsOnChange, this.found)
   }
 
   /** Without a column, all of them. */
@@ -94,10 +98,14 @@ class Toucher {
   write({ relation: reference, columns, changes }: Write): void {
     const relation = this.#find(reference)
     if (!relation) return
-    const { masked, shows, fails = [] } = relation
-    this.#effort.scan(masked.length + fails.length)
-    for (const { column, isRaw } of changes ? [...masked, ...fails] : fails)
-      if (isRaw) this.foundOnError.raw.add(column)
+    const { masked, shows } = relation
+    // TRUNCATE looks at no row, and runs no rule.
+    if (reference.use !== 'truncate') this.#fail(relation.fails, this.foundOnError)
+    if (changes) {
+      this.#effort.scan(masked.length)
+      for (const { column, isRaw } of masked) if (isRaw) this.foundOnError.raw.add(column)
+      this.#fail(relation.failsOnChange, this.foundOnError)
+    }
     this.#effort.scan((columns?.length ?? masked.length) + shows.length)
     const written = columns?.flatMap((name) => findMaskedColumns(relation, name)) ?? masked
     for (const { column } of written) this.found.written.add(column)
@@ -114,6 +122,14 @@ class Toucher {
     const relation = find(this.#names, range)
     this.#watched.set(reference, relation)
     return relation
+  }
+
+  #fail(numbers: readonly number[] = [], found: Found): void {
+    for (const number of numbers) {
+      const row = this.#names.masks.rows[number] ?? []
+      this.#effort.scan(row.length)
+      for (const column of row) found.raw.add(column)
+    }
   }
 
   #read(columns: readonly WatchedColumn[] | undefined, moves = false): void {

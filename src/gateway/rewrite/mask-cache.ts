@@ -194,6 +194,6 @@ function isUsed({ roles }: Page): boolean {
 }
 
 /** The same for the same masks. */
-function describe({ watched: _, ...masks }: RoleMasks): string {
+function describe({ watched: _, rows: __, ...masks }: RoleMasks): string {
   return JSON.stringify(masks)
 }

@@ -50,7 +50,11 @@ export class MaskMap {
   /** The masks are not known: any relation may be masked. */
   readonly isUnknown: boolean
 
-  constructor({ relations, homonyms, watched = [], hides = [], isUnknown = false }: RoleMasks) {
+  /** Masked columns that errors show raw: `fails` of a watched relation has places in it. */
+  readonly rows: readonly (readonly string[])[]
+
+  constructor({ relations, homonyms, watched = [], rows = [], hides = [], isUnknown = false }: RoleMasks) {
+    this.rows = rows
     this.hides = hides
     this.relations = relations
     // Tools look for columns there.
@@ -147,7 +151,7 @@ export class MaskMap {
     const meant = schema === undefined ? undefined : this.findWatched(schema, name)
     for (const each of this.#homonyms.schemasOf(name)) {
       const other = each === schema ? meant : this.findWatched(each, name)
-      if (each !== schema && !(meant && other && covers(meant, other))) return true
+      if (each !== schema && !(meant && other && covers(meant, other, this.rows))) return true
     }
     return false
   }
@@ -176,7 +180,8 @@ export class MaskMap {
       shows: [...first.shows, ...shows],
       rules: [first, ...others].flatMap(({ rules = [] }) => rules),
       policies: [first, ...others].flatMap(({ policies = [] }) => policies),
-      fails: [first, ...others].flatMap(({ fails = [] }) => fails),
+      fails: [...new Set([first, ...others].flatMap(({ fails = [] }) => fails))],
+      failsOnChange: [...new Set([first, ...others].flatMap(({ failsOnChange = [] }) => failsOnChange))],
     }
     this.#joined.set(key, joined)
     return joined

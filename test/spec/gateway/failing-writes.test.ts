@@ -1,0 +1,188 @@
+import assert from 'node:assert/strict'
+import { after, before, describe } from 'node:test'
+import pg from 'pg'
+import { readWatched } from '../../../src/enforcement/per-role/read-watched.ts'
+import { reconcile } from '../../../src/enforcement/reconcile.ts'
+import { clause } from '../../support/clause.ts'
+import { majorOf } from '../../support/cluster.ts'
+import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
+import { forEachCluster } from '../../support/postgres.ts'
+import { openWatchedGateway } from '../../support/watched-gateway.ts'
+
+const email = 'public.people.email'
+const value = 'ann@example.com'
+
+forEachCluster((cluster) => {
+  describe('what errors of writes touch', () => {
+    let target: Awaited<ReturnType<typeof createMaskedDatabase>>
+    let gateway: Awaited<ReturnType<typeof openWatchedGateway>>
+    const role = (name: string) => `"${target.role(name)}"`
+    const run = (text: string) => target.database.sql.unsafe(text)
+
+    before(async () => {
+      target = await createMaskedDatabase(cluster)
+      for (const name of ['auditor', 'analyst', 'clerk', 'visitor']) await target.createRole(name)
+      const all = ['auditor', 'analyst', 'clerk', 'visitor'].map(role).join(', ')
+      await run(`create table public.cities (id int primary key, note text); insert into public.cities values (1), (2);
+        create table public.people (id int primary key, name text not null, email text,
+          city int not null default 1 references public.cities on delete set null on update cascade check (city < 9));
+        insert into public.people values (1, 'Ann', '${value}');
+        create view public.places as select id, note from public.cities;
+        create view public.names as select id, name from public.people;
+        create table public.orders (id int);
+        create rule clears as on insert to public.orders do also delete from public.cities where id = new.id;
+        grant usage on schema public to ${all};
+        grant select, insert, update, delete on public.people, public.names to ${role('auditor')};
+        grant all on public.cities to ${role('auditor')}, ${role('analyst')};
+        grant select, insert on public.cities to ${role('clerk')};
+        grant all on public.places, public.orders to ${all}`)
+      await reconcile(target.database, policy([rule(email, 'Email')], [target.role('auditor')]))
+      gateway = await openWatchedGateway(target)
+    })
+    after(async () => {
+      await gateway.close()
+      await target[Symbol.asyncDispose]()
+    })
+
+    /** What a session of the role is shown by its last text, and what of masked columns the audit then has as raw. */
+    async function watch(name: string, ...texts: string[]) {
+      let shown = ''
+      const touches = await gateway.watch(async () => {
+        const client = new pg.Client(gateway.configOf(name))
+        await client.connect()
+        for (const text of texts)
+          shown = await client.query(text).then(
+            () => '',
+            (error: pg.DatabaseError) => `${error.code} ${error.detail}`,
+          )
+        await client.end()
+      })
+      return { shown, raw: [...new Set(touches.flatMap(({ raw }) => raw))] }
+    }
+
+    async function isRaw(name: string, ...texts: string[]): Promise<void> {
+      const { shown, raw } = await watch(name, ...texts)
+      assert.match(shown, new RegExp(value), `${name} ${texts}`)
+      assert.deepEqual(raw, [email], `${name} ${texts}`)
+    }
+
+    async function isNotRaw(name: string, code: string, ...texts: string[]): Promise<void> {
+      const { shown, raw } = await watch(name, ...texts)
+      assert.match(shown, new RegExp(`^${code} `), `${name} ${texts}`)
+      assert.doesNotMatch(shown, new RegExp(value), `${name} ${texts}`)
+      assert.deepEqual(raw, [], `${name} ${texts}`)
+    }
+
+    clause(
+      'GATE-257',
+      'INSERT, COPY FROM and TRUNCATE run no action of a foreign key, and change no row that is there: an…',
+      async () => {
+        for (const name of ['auditor', 'analyst']) {
+          await isNotRaw(name, '23505', 'insert into public.cities values (1)')
+          await isNotRaw(
+            name,
+            '23505',
+            'insert into public.places values (1) on conflict (id) do nothing',
+            'insert into public.places values (1)',
+          )
+          await isNotRaw(name, '0A000', 'truncate public.cities')
+          await isNotRaw(name, '22012', 'begin', 'truncate public.orders', 'select 1/0')
+          await isRaw(name, 'delete from public.cities where id = 1')
+          await isRaw(name, 'insert into public.cities values (1) on conflict (id) do update set id = 9')
+          if (majorOf(cluster) >= 15)
+            await isRaw(
+              name,
+              'merge into public.cities c using (values (1)) v (id) on c.id = v.id when matched then delete',
+            )
+        }
+        await isNotRaw('auditor', '23502', 'insert into public.names values (3, null)')
+        await isRaw('auditor', 'update public.names set name = null where id = 1')
+        const { raw } = await watch('analyst', `copy public.cities from '/nowhere'`)
+        assert.deepEqual(raw, [])
+      },
+    )
+
+    clause(
+      'GATE-270',
+      'The action of a foreign key counts for every role that may run it: by UPDATE or DELETE on the table that…',
+      async () => {
+        for (const name of ['visitor', 'clerk', 'analyst', 'auditor']) {
+          await isRaw(name, 'delete from public.places where id = 1')
+          await isRaw(name, 'update public.places set id = 9 where id = 1')
+          await isRaw(name, 'insert into public.orders values (1)')
+        }
+        await isNotRaw('clerk', '23505', 'insert into public.cities values (1)')
+        await isNotRaw('clerk', '42501', 'delete from public.cities')
+      },
+    )
+
+    clause(
+      'GATE-271',
+      'An exclusion constraint with an expression counts with all masked columns of its table, and a key…',
+      async () => {
+        await run(`create table public.logs (id int, day int, email text) partition by range (day);
+          create table public.logs_1 partition of public.logs for values from (0) to (10);
+          alter table public.logs_1 add exclude (lower(email) with =);
+          create view public.days as select id, day, email from public.logs;
+          insert into public.logs values (1, 1, '${value}');
+          grant select, insert on public.logs, public.logs_1, public.days to ${role('auditor')}`)
+        const column = 'public.logs.email'
+        const rules = [rule(email, 'Email'), rule(column, 'Email')]
+        await reconcile(target.database, policy(rules, [target.role('auditor')]))
+        await gateway.refresh()
+        for (const table of ['logs_1', 'logs', 'days']) {
+          const { shown, raw } = await watch(
+            'auditor',
+            `insert into public.${table} values (2, 2, '${value.toUpperCase()}')`,
+          )
+          assert.match(shown, new RegExp(`existing key .*${value}`), table)
+          assert.ok(raw.includes('public.logs_1.email'), `${table}: ${raw}`)
+        }
+        if (majorOf(cluster) < 18) return
+        await run(`create table public.stays (room int4range, during int4range, primary key (room, during without overlaps));
+          grant insert, select on public.stays to ${role('auditor')}`)
+        const observed = [{ schema: 'public', table: 'stays', column: 'room' }]
+        const auditor = target.role('auditor')
+        const { watched, rows } = (await readWatched(target.database.sql, [auditor], null, observed)).get(
+          auditor,
+        ) ?? { watched: [], rows: [] }
+        const fails = watched.find(({ name }) => name === 'stays')?.fails ?? []
+        assert.deepEqual(
+          fails.map((row) => rows[row]),
+          [['public.stays.room']],
+        )
+      },
+    )
+
+    clause(
+      'GATE-258',
+      'What errors show of a table is held once for a role, however many relations lead to it: the memory for the audit…',
+      async () => {
+        await target.createRole('many')
+        const [tables, columns, views] = [20, 20, 200]
+        const each = Array.from({ length: columns }, (_, column) => `c${column} text`).join()
+        await run(`create schema wide; create table wide.hub (id int primary key);
+          do $$ begin
+            for n in 1..${tables} loop
+              execute format('create table wide.t%s (hub int references wide.hub on delete set null, ${each})', n);
+            end loop;
+            for n in 1..${views} loop execute format('create view wide.v%s as select id from wide.hub', n); end loop;
+          end $$;
+          grant select, update on all tables in schema wide to ${role('many')}`)
+        const observed = Array.from({ length: tables * columns }, (_, at) => ({
+          schema: 'wide',
+          table: `t${1 + Math.floor(at / columns)}`,
+          column: `c${at % columns}`,
+        }))
+        const many = target.role('many')
+        const found = (await readWatched(target.database.sql, [many], null, observed)).get(many)
+        assert.ok(found)
+        const last = found.watched.find(({ name }) => name === `v${views}`)
+        const shown = new Set(last?.failsOnChange?.flatMap((row) => found.rows[row] ?? []))
+        assert.equal(shown.size, tables * columns)
+        // Each name of a column takes at least 10 bytes: a list for each view would have 800,000.
+        assert.ok(JSON.stringify(found).length < 400_000, `${JSON.stringify(found).length}`)
+      },
+    )
+  })
+})
