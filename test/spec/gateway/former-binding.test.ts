@@ -1,17 +1,16 @@
 import assert from 'node:assert/strict'
-import { join } from 'node:path'
 import { after, before, describe } from 'node:test'
-import pg from 'pg'
+import type pg from 'pg'
 import pino from 'pino'
 import type { BoundPlaces } from '../../../src/gateway/ports.ts'
 import { MaskCache } from '../../../src/gateway/rewrite/mask-cache.ts'
-import { openBareGateway, testPrincipal } from '../../support/bare-gateway.ts'
 import { clause } from '../../support/clause.ts'
 import { useGateway } from '../../support/gateway.ts'
 import { bindingOf, createMaskedDatabase } from '../../support/masked-database.ts'
 import { freshDatabase } from '../../support/masking.ts'
+import { useOtherNode } from '../../support/other-node.ts'
 import { bringPeople, ended } from '../../support/people.ts'
-import { startTestService, type TestService } from '../../support/service.ts'
+import { openTokenGateway } from '../../support/token-gateway.ts'
 import { holdsFor, waitUntil } from '../../support/wait-until.ts'
 
 /** Several times the documented time: machines that run tests are busy. */
@@ -20,26 +19,17 @@ const read = 'select email from public.customers where id = 1'
 
 describe('sessions of a binding that leads elsewhere by now', () => {
   const gateway = useGateway()
-  const opened: pg.Client[] = []
+  const other = useOtherNode(gateway)
   let decoy: Awaited<ReturnType<typeof createMaskedDatabase>>
   /** Bound without rules, so that it can be unbound. */
   let spare: typeof decoy
-  let other: TestService
   let people: Awaited<ReturnType<typeof bringPeople>>
   before(async () => {
     decoy = await createMaskedDatabase()
     spare = await createMaskedDatabase()
-    const first = gateway.masking.service()
-    other = await startTestService({
-      MASQUERADE_DATABASE_URL: first.databaseUrl,
-      MASQUERADE_SECRET_KEY_FILE: join(first.dataDir, 'secret.key'),
-      MASQUERADE_AUDIT_SECONDS: '3600',
-    })
     people = await bringPeople(gateway)
   })
   after(async () => {
-    for (const client of opened) await client.end().catch(() => {})
-    await other[Symbol.asyncDispose]()
     await decoy[Symbol.asyncDispose]()
     await spare[Symbol.asyncDispose]()
   })
@@ -48,15 +38,6 @@ describe('sessions of a binding that leads elsewhere by now', () => {
     const put = await gateway.masking.send('PUT', db, { properties: { binding } })
     assert.ok(put.status < 300, put.text)
     return put
-  }
-  const connectElsewhere = async (role: string) => {
-    const user = gateway.masked().role(role)
-    const address = { host: '127.0.0.1', port: other.gateway.port, database: gateway.name }
-    const client = new pg.Client({ ...address, user, password: 'secret' })
-    client.on('error', () => {})
-    opened.push(client)
-    await client.connect()
-    return client
   }
   const readPid = async (client: pg.Client): Promise<number> =>
     (await client.query('select pg_backend_pid() as pid')).rows[0].pid
@@ -72,7 +53,7 @@ describe('sessions of a binding that leads elsewhere by now', () => {
       const sessions = [
         await gateway.connect('auditor'),
         await people.connect(person.name, person.token),
-        await connectElsewhere('auditor'),
+        await other.connect(gateway.masked().role('auditor')),
       ]
       for (const session of sessions) assert.equal((await session.query(read)).rowCount, 1)
       const busy = await gateway.connect('auditor')
@@ -234,9 +215,7 @@ describe('sessions of a binding that leads elsewhere by now', () => {
       'GATE-261',
       'A login that is under way when the binding changes opens no session: 57P01. The former server gets no…',
       async (t) => {
-        const target = gateway.masked()
-        const role = target.role('analyst')
-        const { host, port, database } = bindingOf(target.url)
+        const { host, port, database } = bindingOf(gateway.masked().url)
         const here: BoundPlaces = { database, places: [{ host, port }], isSeveral: false }
         const elsewhere: Record<string, BoundPlaces> = {
           'another database': { ...here, database: 'another' },
@@ -245,26 +224,16 @@ describe('sessions of a binding that leads elsewhere by now', () => {
         }
         let answers: (BoundPlaces | undefined)[] = []
         let password = 'secret'
-        const bare = await openBareGateway(
-          target.database,
-          target.url,
-          {},
-          {},
-          {
-            workers,
-            ports: {
-              checkToken: async () => ({ kind: 'accepted', principal: testPrincipal('ana') }),
-              prepareLogin: async () => ({ kind: 'ready', login: { role, password } }),
-              findPlaces: async (ids) => {
-                const found = answers.length > 1 ? answers.shift() : answers[0]
-                return new Map(found && ids.map((id) => [id, found]))
-              },
+        const { asRole, asPerson } = await openTokenGateway(t, gateway, {
+          workers,
+          passwordOf: () => password,
+          ports: {
+            findPlaces: async (ids) => {
+              const found = answers.length > 1 ? answers.shift() : answers[0]
+              return new Map(found && ids.map((id) => [id, found]))
             },
           },
-        )
-        t.after(() => bare.close(0))
-        const asRole = () => gateway.connect('analyst', { port: bare.port })
-        const asPerson = () => gateway.connect('', { port: bare.port, user: 'ana@example.com', password })
+        })
         for (const [what, answer] of Object.entries({ ...elsewhere, 'no binding': undefined })) {
           answers = [answer]
           await assert.rejects(asRole(), { code: '57P01' }, what)

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
-import { join } from 'node:path'
-import { after, before, describe } from 'node:test'
-import pg from 'pg'
+import { before, describe } from 'node:test'
+import type pg from 'pg'
 import { clause } from '../../support/clause.ts'
 import { useGateway } from '../../support/gateway.ts'
 import { apiVersion } from '../../support/masking.ts'
+import { useOtherNode } from '../../support/other-node.ts'
 import { bringPeople, endedBy } from '../../support/people.ts'
-import { startTestService, type TestService } from '../../support/service.ts'
 import { retryUntil } from '../../support/wait-until.ts'
 
 /** Twice the documented time: machines that run tests are busy. */
@@ -14,43 +13,18 @@ const patienceMs = 4_000
 
 describe('two nodes over one store', () => {
   const gateway = useGateway()
-  const opened: pg.Client[] = []
-  let other: TestService
+  const other = useOtherNode(gateway)
   let people: Awaited<ReturnType<typeof bringPeople>>
   before(async () => {
-    const first = gateway.masking.service()
-    other = await startTestService({
-      MASQUERADE_DATABASE_URL: first.databaseUrl,
-      MASQUERADE_SECRET_KEY_FILE: join(first.dataDir, 'secret.key'),
-      MASQUERADE_AUDIT_SECONDS: '3600',
-    })
     people = await bringPeople(gateway)
   })
-  after(async () => {
-    for (const client of opened) await client.end().catch(() => {})
-    await other[Symbol.asyncDispose]()
-  })
-
-  const connectElsewhere = async (user: string, password: string) => {
-    const client = new pg.Client({
-      host: '127.0.0.1',
-      port: other.gateway.port,
-      user,
-      password,
-      database: gateway.name,
-    })
-    client.on('error', () => {})
-    opened.push(client)
-    await client.connect()
-    return client
-  }
 
   // A rule that is made on one node is known to the sessions of the other.
   clause(
     'GATE-18',
     'The sessions of every node learn of a change of rules or policy at once. A statement in…',
     async () => {
-      const client = await connectElsewhere(gateway.masked().role('analyst'), 'secret')
+      const client = await other.connect(gateway.masked().role('analyst'))
       const table = {
         schemaName: 'public',
         tableName: 'notes',
@@ -101,7 +75,7 @@ describe('two nodes over one store', () => {
         assert.equal(put.status, 200, put.text)
       }
       for (let round = 0; round < 2; round++) {
-        const client = await connectElsewhere(analyst ?? '', 'secret')
+        const client = await other.connect(analyst ?? '')
         assert.deepEqual((await client.query(read)).rows, [{ email: 'aXXX@XXXX.com' }])
         await exempt(`${auditor};${analyst}`)
         const until = Date.now() + patienceMs
@@ -113,8 +87,8 @@ describe('two nodes over one store', () => {
         const withdrawn = exempt(`${auditor}`)
         const end = endedBy(client, patienceMs, () => withdrawn)
         await withdrawn
-        const other = await connectElsewhere(analyst ?? '', 'secret')
-        assert.deepEqual(await eventually(() => other.query(read)), [{ email: 'aXXX@XXXX.com' }])
+        const later = await other.connect(analyst ?? '')
+        assert.deepEqual(await eventually(() => later.query(read)), [{ email: 'aXXX@XXXX.com' }])
         assert.equal(await end, '57P01')
       }
     },
@@ -134,12 +108,12 @@ describe('two nodes over one store', () => {
         maskingFunction: 'Default',
       }
       const path = `${gateway.db}/dataMaskingPolicies/Default/rules/born?${apiVersion}`
-      const owner = other.tokenFor({ role: 'Owner' })
-      await other.tokens.settled()
+      const owner = other.service().tokenFor({ role: 'Owner' })
+      await other.service().tokens.settled()
       for (let round = 0; round < 2; round++) {
         assert.equal((await gateway.masking.putRule(gateway.db, 'born', rule)).status, 201)
         await assert.rejects(readRaw(), /permission denied/)
-        const removed = await other.request('DELETE', path, { token: owner })
+        const removed = await other.service().request('DELETE', path, { token: owner })
         assert.equal(removed.headers.get('x-masquerade-enforcement'), 'Enforced', removed.text)
         assert.equal((await readRaw()).length, 1)
       }
@@ -154,9 +128,9 @@ describe('two nodes over one store', () => {
       const group = await people.directory.group()
       await people.map(group)
       const ana = await people.user(group)
-      const token = other.tokenFor({ principal: ana.id, permissions: ['user_impersonation'] })
-      await other.tokens.settled()
-      const client = await connectElsewhere(ana.name, token)
+      const token = other.service().tokenFor({ principal: ana.id, permissions: ['user_impersonation'] })
+      await other.service().tokens.settled()
+      const client = await other.connect(ana.name, token)
       // Until the controller has followed the test before, the twin may be closed.
       const rows = await eventually(() => client.query('select email from public.customers where id = 2'))
       assert.deepEqual(rows, [{ email: 'bXXX@XXXX.com' }])

@@ -10,10 +10,10 @@ import {
   revokeApplicationPermissions,
   withdrawConsent,
 } from '../../../src/directory/applications/granted-permissions.ts'
-import { openBareGateway, testPrincipal } from '../../support/bare-gateway.ts'
 import { clause } from '../../support/clause.ts'
 import { useGateway } from '../../support/gateway.ts'
 import { bringPeople, ended, endedBy } from '../../support/people.ts'
+import { openTokenGateway } from '../../support/token-gateway.ts'
 import { retryUntil, waitUntil } from '../../support/wait-until.ts'
 
 /** Several times the documented time: machines that run tests are busy. */
@@ -199,35 +199,22 @@ describe('sessions whose token is revoked', () => {
   // The token was good when it was checked, and is revoked before the session begins; in workers as without.
   for (const workers of [1, 2])
     clause('GATE-113', promise, async (t) => {
-      const target = gateway.masked()
-      const role = target.role('analyst')
       let isRevoked = true
       const refusals: string[] = []
-      const bare = await openBareGateway(
-        target.database,
-        target.url,
-        {},
-        {},
-        {
-          workers,
-          ports: {
-            checkToken: async () => ({ kind: 'accepted', principal: testPrincipal('ana') }),
-            prepareLogin: async () => ({ kind: 'ready', login: { role, password: 'secret' } }),
-            findRevoked: async (tokens) => tokens.map(() => isRevoked),
-            // A database that does not answer keeps no other session.
-            endBackends: () => new Promise(() => {}),
-            recordRefusal: async ({ reason }) => void refusals.push(reason),
-          },
+      const { asPerson } = await openTokenGateway(t, gateway, {
+        workers,
+        ports: {
+          findRevoked: async (tokens) => tokens.map(() => isRevoked),
+          // A database that does not answer keeps no other session.
+          endBackends: () => new Promise(() => {}),
+          recordRefusal: async ({ reason }) => void refusals.push(reason),
         },
-      )
-      t.after(() => bare.close(0))
-      const connect = () =>
-        gateway.connect('', { port: bare.port, user: 'ana@example.com', password: 'a token' })
-      await assert.rejects(connect(), { code: '28P01' })
+      })
+      await assert.rejects(asPerson(), { code: '28P01' })
       assert.match(refusals.join(), /not a valid access token/)
       for (const round of ['first', 'second']) {
         isRevoked = false
-        const client = await connect()
+        const client = await asPerson()
         const end = ended(client, patienceMs)
         isRevoked = true
         assert.equal(await end, '57P01', round)

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { join } from 'node:path'
 import { after, before, describe } from 'node:test'
 import * as oidc from 'openid-client'
 import { firstPartyApplications } from '../../../src/auth/first-party.ts'
@@ -9,6 +8,7 @@ import { purgeState } from '../../../src/issuer/state-adapter.ts'
 import { Browser, type Page } from '../../support/browser.ts'
 import { clause } from '../../support/clause.ts'
 import { addApplication, addPerson, claimsOf, type Person, trustService } from '../../support/issuer.ts'
+import { startOtherNode } from '../../support/other-node.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
 import { endGrace, redirectUri, signIn, signInDevice, singlePage } from '../../support/sign-in.ts'
 import { waitUntil } from '../../support/wait-until.ts'
@@ -23,11 +23,7 @@ describe('several nodes on one database', () => {
     // Longer than any test waits: what a node learns sooner it has heard.
     const settings = { MASQUERADE_PUBLIC_URL: publicUrl, MASQUERADE_TOKEN_CHECK_SECONDS: '300' }
     const first = await startTestService(settings)
-    const second = await startTestService({
-      ...settings,
-      MASQUERADE_DATABASE_URL: first.databaseUrl,
-      MASQUERADE_SECRET_KEY_FILE: join(first.dataDir, 'secret.key'),
-    })
+    const second = await startOtherNode(first, settings)
     nodes = [first, second]
     for (const node of nodes) trustService(node)
     person = await addPerson(first)

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
-import { join } from 'node:path'
 import { after, before, describe } from 'node:test'
 import * as oidc from 'openid-client'
 import { Browser } from '../../support/browser.ts'
 import { clause } from '../../support/clause.ts'
 import { addApplication, addPerson, claimsOf, type Person, trustService } from '../../support/issuer.ts'
+import { startOtherNode } from '../../support/other-node.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
 import { beginSignIn, endGrace, redirectUri, signIn, singlePage } from '../../support/sign-in.ts'
 
@@ -14,11 +14,7 @@ describe('refresh tokens', () => {
 
   before(async () => {
     const first = await startTestService()
-    const second = await startTestService({
-      MASQUERADE_PUBLIC_URL: first.auth.identity.origin(),
-      MASQUERADE_DATABASE_URL: first.databaseUrl,
-      MASQUERADE_SECRET_KEY_FILE: join(first.dataDir, 'secret.key'),
-    })
+    const second = await startOtherNode(first, { MASQUERADE_PUBLIC_URL: first.auth.identity.origin() })
     nodes = [first, second]
     for (const node of nodes) trustService(node)
     person = await addPerson(first)
