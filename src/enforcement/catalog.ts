@@ -158,6 +158,8 @@ export interface ObservedTwin {
   readonly schema: string
   readonly name: string
   readonly owner: string
+  /** How the role of the binding acts as its owner, which it takes on where it may. */
+  readonly managed: Relation['managed']
   /** Null: unknown, as of a relation with an obstacle. */
   readonly definition: string | null
   /** Relations that it reads, by oid. */

@@ -1,7 +1,7 @@
 import { quoteQualified } from '../db/quote.ts'
 import type { Guard, Relation, Snapshot, StrayTwin } from './catalog.ts'
 import { grantAccess, type Remembered, remember } from './grants/access.ts'
-import { exemptions, listRoleMakers } from './grants/roles.ts'
+import { exemptions, listRoleMakers, withAncestors } from './grants/roles.ts'
 import { listGuardReaders } from './guard/guard-readers.ts'
 import { wantedText } from './guard/guard-steps.ts'
 import { everybody } from './names.ts'
@@ -61,7 +61,7 @@ export function desire(
   const readsItself = ({ definition, reads, securityInvoker }: Relation) =>
     definition === null || (!securityInvoker && !reads.some((oid) => affected.has(oid)))
   const read = ordered.filter((relation) => isManaged(relation) && readsItself(relation))
-  const twinOwners = assignTwinOwners(snapshot, read)
+  const twinOwners = assignTwinOwners(snapshot, read, withAncestors(snapshot.roles, snapshot.user))
   const readers = new Set([twinOwner, ...ordered.flatMap((one) => twinOwners.of(one)?.name ?? [])])
   const unclosed = listUnclosed(ordered, masks, exempt, snapshot, readers)
   const heir = findHeir(ordered, masks, snapshot)
@@ -145,7 +145,7 @@ export function desire(
   const leftovers = snapshot.strays.filter(
     (one) =>
       one.recordedFor === null &&
-      one.isSettable &&
+      one.managed !== 'not' &&
       one.reads.length > 0 &&
       isArmed(snapshot, one) &&
       !strays.includes(one) &&

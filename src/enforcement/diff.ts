@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { quoteIdentifier, quoteQualified } from '../db/quote.ts'
 import type { Closed, Relation, Snapshot, Twin } from './catalog.ts'
 import { restoreAclOrders } from './grants/acl-order.ts'
-import { actAs, named, restoreGrants, setGrants } from './grants/grant-steps.ts'
+import { actAs, named, refuseToGiveBack, restoreGrants, setGrants } from './grants/grant-steps.ts'
 import { restoreRights, setRights } from './grants/right-steps.ts'
 import { grantGuard } from './guard/guard-readers.ts'
 import {
@@ -10,6 +10,7 @@ import {
   createGuards,
   createWatch,
   forget,
+  hasRecords,
   listExemptOids,
   remembers,
   upgradeGuards,
@@ -208,18 +209,22 @@ export function grantRelation({ steps }: Plan, wanted: DesiredRelation): void {
 }
 
 export function release(plan: Plan, released: Released): void {
-  const { steps, snapshot, desired } = plan
+  const { steps, snapshot } = plan
   giveBackGrants(plan, released)
-  // Without masks no schema is made for records that the service keeps itself.
-  if (snapshot.guard.isThere || desired.masked.length > 0)
-    steps.push(forget(snapshot.guard.schema, released.guard.oid))
+  if (hasRecords(plan)) steps.push(forget(snapshot.guard.schema, released.guard.oid))
 }
 
-/** Gives the recorded grants back, each by the role that gave it. */
-export function giveBackGrants({ steps }: Plan, { relation, remembered }: Released): void {
+/**
+ * Gives the recorded grants back, each by the role that gave it. Refuses where the binding cannot act for the owner: PostgreSQL answers a
+ * GRANT with a warning where the role has any privilege on the relation, and the record would be forgotten.
+ */
+export function giveBackGrants({ steps, snapshot }: Plan, { relation, remembered }: Released): void {
   if (!relation) return
-  restoreGrants(steps, relation, remembered)
-  restoreRights(steps, relation, remembered.rights)
+  const restored: Step[] = []
+  restoreGrants(restored, relation, remembered)
+  restoreRights(restored, relation, remembered.rights)
+  const isRefused = relation.managed === 'not' && restored.length > 0
+  steps.push(...(isRefused ? [refuseToGiveBack(relation, snapshot.user)] : restored))
 }
 
 /**
@@ -240,9 +245,17 @@ export function leave({ steps, snapshot, desired }: Plan): void {
   steps.push(...dropTwinOwners(desired.twinOwner, departure))
 }
 
-export function dropIdle({ snapshot, desired, strays }: Plan): Step[] {
+/** Twins of relations that the binding cannot act for stay, with their owners. */
+export function dropIdle({ snapshot, desired, strays, guards, twins }: Plan): Step[] {
   if (!snapshot.departure) return []
+  const changed = [
+    ...desired.masked.map(({ relation }) => relation.oid),
+    ...desired.released.flatMap(({ guard, relation }) => (relation?.managed === 'not' ? [] : guard.oid)),
+  ]
+  const leaving = changed.flatMap((oid) => {
+    const twin = guards.get(oid)?.twin
+    return (twin && twins.get(quoteQualified(twin.schema, twin.name))) ?? []
+  })
   const replaced = desired.masked.flatMap(({ twin }) => findStray(strays, twin) ?? [])
-  const twins = new Set([...snapshot.twins, ...replaced])
-  return dropIdleOwners(desired.twinOwner, snapshot.departure, [...twins])
+  return dropIdleOwners(desired.twinOwner, snapshot.departure, [...new Set([...leaving, ...replaced])])
 }

@@ -34,6 +34,13 @@ export function twinRetired(
   }
 }
 
+/** The same, and it belongs to a role that the binding cannot act for. */
+export function twinLeft({ schema, name, owner }: Pick<StrayTwin, 'schema' | 'name' | 'owner'>): Note {
+  const twin = quoteQualified(schema, name)
+  const message = `${twin} stays as it was, because other views read it, and reads with the rights of ${quoteIdentifier(owner)}, for which the role of the binding cannot act. To remove both: DROP VIEW ${twin} CASCADE.`
+  return { code: 'TwinKept', target: twin, message }
+}
+
 /** It had to go, and objects of others read it. */
 export function twinEmptied({ schema, name }: Pick<StrayTwin, 'schema' | 'name'>): Note {
   const target = `${schema}.${name}`

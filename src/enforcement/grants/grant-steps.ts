@@ -1,4 +1,5 @@
 import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../db/quote.ts'
+import { sqlstate } from '../../kernel/sqlstate.ts'
 import type { ColumnGrant, Grant, Relation } from '../catalog.ts'
 import type { GrantChange, Step } from '../plan.ts'
 import { mergeGrants, type Remembered } from './access.ts'
@@ -124,7 +125,7 @@ export function giveBack(sql: string, { grantor }: Grant, relation: Relation): S
 }
 
 /** Grants are the owner's to give: as a member that inherits, or by taking on the role. */
-export function actAs({ managed, owner }: Relation): { as?: string } {
+export function actAs({ managed, owner }: Pick<Relation, 'managed' | 'owner'>): { as?: string } {
   return managed === 'as owner' ? { as: owner } : {}
 }
 
@@ -152,6 +153,14 @@ function inOrder<G extends Grant & { readonly column?: string }>(
     }
   }
   return [...ordered, ...left]
+}
+
+/** The message is part of the reason of the state, behind the name of the relation. */
+export function refuseToGiveBack({ owner }: Relation, user: string): Step {
+  const [role, member] = [quoteIdentifier(owner), quoteIdentifier(user)]
+  const message = `its grants can only be given back by its owner ${role}, run: GRANT ${role} TO ${member}`
+  const body = `BEGIN RAISE '%', ${quoteLiteral(message)} USING ERRCODE = '${sqlstate.insufficientPrivilege}'; END`
+  return { sql: `DO ${quoteLiteral(body)}`, why: 'the record stays until its grants are given back' }
 }
 
 export function restoreGrants(steps: Step[], relation: Relation, { grants, columnGrants }: Remembered): void {

@@ -3,7 +3,7 @@ import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../db/quote.ts
 import type { Guard, Snapshot, Twin } from '../catalog.ts'
 import { selectAclOrder } from '../grants/acl-order.ts'
 import { driftFunction, driftTrigger, everybody } from '../names.ts'
-import type { Desired, DesiredRelation, DesiredTwin, Step } from '../plan.ts'
+import type { Desired, DesiredRelation, DesiredTwin, Plan, Step } from '../plan.ts'
 import { refuseWriters } from './refuse-writers.ts'
 import { type StoredGuard, storeGuard } from './stored-grants.ts'
 
@@ -51,6 +51,11 @@ export function upgradeGuards({ schema, mark }: Snapshot['guard']): Step[] {
     ...refuseWriters(schema),
     ...(mark === null ? [] : [writeMark(schema, mark)]),
   ].map((sql) => ({ sql, why: 'a place to remember rights and readers' }))
+}
+
+/** True when records are there for later steps of the plan: without masks no schema is made for those that the service keeps itself. */
+export function hasRecords({ snapshot, desired }: Pick<Plan, 'snapshot' | 'desired'>): boolean {
+  return snapshot.guard.isThere || desired.masked.length > 0
 }
 
 function writeMark(schema: string, mark: string): string {

@@ -32,7 +32,8 @@ export async function checkTwinOwners(
     named.map(({ owner, oid, isOfSuperuser }) => [owner, { oid, superuser: isOfSuperuser }]),
   )
   const read = named.filter(({ ours }) => ours).flatMap((one) => one.tables.map(() => one))
-  const owners = assignTwinOwners({ ...facts, roles, twinRoles, guardedOwners: [] }, read)
+  const held = new Set(read.map(({ owner }) => owner))
+  const owners = assignTwinOwners({ ...facts, roles, twinRoles, guardedOwners: [] }, read, held)
   const home = chooseTwinOwner(facts, twinRoles).name
   const without = named.filter((one) => one.ours && owners.of(one) === null)
   return {

@@ -23,9 +23,13 @@ interface Facts extends TwinOwnerFacts, Pick<Snapshot, 'twinRoles' | 'guardedOwn
  * PostgreSQL runs the conditions of row policies of a table with the rights of the twin's owner, and the owner of the table
  * writes them. So an owner of twins reads tables of one owner alone. Superusers and the role of the binding, which read
  * every table that it masks, share one. Where the binding can create no roles, the shared one serves either these or one other
- * owner. `read`: the relations in view that owners of twins are to read.
+ * owner. `read`: the relations in view that owners of twins are to read. `held`: the roles that the binding can act for.
  */
-export function assignTwinOwners(facts: Facts, read: readonly Pick<Relation, 'owner'>[]): TwinOwners {
+export function assignTwinOwners(
+  facts: Facts,
+  read: readonly Pick<Relation, 'owner'>[],
+  held: ReadonlySet<string>,
+): TwinOwners {
   const { roles, user, twinRoles } = facts
   const taken = indexNames(twinRoles)
   const shared = chooseTwinOwner(facts, taken)
@@ -52,7 +56,7 @@ export function assignTwinOwners(facts: Facts, read: readonly Pick<Relation, 'ow
   /**
    * The owner that the one prepared role serves. One that it serves already stays, so that no turn, whatever it looks at, adds
    * another. Only what the controller made tells that: any role can grant the prepared one SELECT on a table. Of several:
-   * one without a role of its own, with the most tables, with the lowest OID.
+   * one that the binding can act for, without a role of its own, with the most tables, with the lowest OID.
    */
   function chooseSharing(): string | undefined {
     const recorded = facts.guardedOwners.filter(({ isRead }) => isRead)
@@ -65,9 +69,16 @@ export function assignTwinOwners(facts: Facts, read: readonly Pick<Relation, 'ow
       candidates.reduce((sum, one) => sum + (isSame(one.owner, owner) ? (one.relations ?? 1) : 0), 0)
     const ranked = [...new Set(candidates.map(({ owner }) => owner))].map((owner) => ({
       owner,
-      rank: [Number(findOwn(owner).isUsable), -count(owner), roles.get(owner)?.oid ?? 0] as const,
+      rank: [
+        Number(!held.has(owner)),
+        Number(findOwn(owner).isUsable),
+        -count(owner),
+        roles.get(owner)?.oid ?? 0,
+      ] as const,
     }))
-    const [best] = ranked.sort(({ rank: a }, { rank: b }) => a[0] - b[0] || a[1] - b[1] || a[2] - b[2])
+    const [best] = ranked.sort(
+      ({ rank: a }, { rank: b }) => a[0] - b[0] || a[1] - b[1] || a[2] - b[2] || a[3] - b[3],
+    )
     return best?.owner
   }
 }

@@ -18,10 +18,15 @@ export async function readTwins(
   tx: Sql,
   twins: readonly { schema: string; name: string; isHeld: boolean }[],
   names: RoleNames,
+  version: number,
 ): Promise<ObservedTwin[]> {
   if (twins.length === 0) return []
+  // Before 16 every member may take on the role.
+  const set = version >= 160000 ? 'SET' : 'MEMBER'
   const rows = await tx<TwinRow[]>`
     select n.nspname::text as schema, c.relname::text as name, o.rolname::text as owner,
+      case when pg_catalog.pg_has_role(c.relowner, ${set}) then 'as owner'
+        when pg_catalog.pg_has_role(c.relowner, 'USAGE') then 'directly' else 'not' end as managed,
       case when not t.is_held then pg_catalog.pg_get_viewdef(c.oid) end as definition,
       array(select distinct d.refobjid::int8 from pg_catalog.pg_depend d join pg_catalog.pg_rewrite w on w.oid = d.objid
         where t.is_held and w.ev_class = c.oid and d.classid = 'pg_catalog.pg_rewrite'::regclass
@@ -57,6 +62,7 @@ export async function readStrays(
   found: readonly FoundStray[],
   unread: readonly FoundRelation[],
   names: RoleNames,
+  version: number,
 ): Promise<StrayTwin[]> {
   const waiting = new Set<number | null>(unread.map(({ oid }) => oid))
   const strays = found.filter(({ recordedFor }) => !waiting.has(recordedFor))
@@ -64,6 +70,7 @@ export async function readStrays(
     tx,
     strays.map(({ schema, name }) => ({ schema, name, isHeld: true })),
     names,
+    version,
   )
   const byName = new Map(twins.map((twin) => [quoteQualified(twin.schema, twin.name), twin]))
   return strays.flatMap((stray) => {

@@ -1,9 +1,8 @@
 import { quoteQualified } from '../../db/quote.ts'
 import type { ObservedTwin, Snapshot } from '../catalog.ts'
-import { setGrants } from '../grants/grant-steps.ts'
-import { withAncestors } from '../grants/roles.ts'
-import { markClosed } from '../guard/guard-steps.ts'
-import { twinClosed, twinRetired } from '../notes.ts'
+import { actAs, setGrants } from '../grants/grant-steps.ts'
+import { hasRecords, markClosed } from '../guard/guard-steps.ts'
+import { twinClosed, twinLeft, twinRetired } from '../notes.ts'
 import type { Plan, Released, Step } from '../plan.ts'
 import type { Misplaced } from './misplaced-twins.ts'
 import { nameTwin } from './twin-steps.ts'
@@ -61,8 +60,8 @@ export function retireLeftovers(plan: Plan): Step[] {
 function retireTwin({ snapshot, desired }: Plan, twin: ObservedTwin): Step {
   const name = quoteQualified(twin.schema, twin.name)
   const why = 'objects of others read it'
-  const mayAct = snapshot.superuser || withAncestors(snapshot.roles, snapshot.user).has(twin.owner)
-  const disarm = { sql: `ALTER VIEW ${name} SET (security_invoker = true)`, why, as: twin.owner }
+  const disarm = { sql: `ALTER VIEW ${name} SET (security_invoker = true)`, why, ...actAs(twin) }
+  const mayAct = twin.managed !== 'not'
   const orElse: Step = !mayAct
     ? { sql: 'SELECT 1', why }
     : hasInvokers(snapshot)
@@ -73,16 +72,16 @@ function retireTwin({ snapshot, desired }: Plan, twin: ObservedTwin): Step {
     why: 'a twin that no mask needs',
     as: desired.twinOwner,
     orElse,
-    note: twinRetired(twin, hasInvokers(snapshot)),
+    note: mayAct ? twinRetired(twin, hasInvokers(snapshot)) : twinLeft(twin),
   }
 }
 
 /** A session that reads the twin keeps neither its table from being given back nor the twin open: a later turn goes on. */
 function revokeAtOnce(twin: ObservedTwin): Step {
   const steps: Step[] = []
-  revokeAll(steps, twin)
+  revokeAll(steps, twin, actAs(twin))
   const sql = steps.map((step) => step.sql).join('; ') || 'SELECT 1'
-  return { sql, why: 'a session reads it', as: twin.owner }
+  return { sql, why: 'a session reads it', ...actAs(twin) }
 }
 
 /** True when the twin still reads with the rights of its owner, for other roles. */
@@ -98,17 +97,17 @@ function hasInvokers({ version }: Pick<Snapshot, 'version'>): boolean {
 }
 
 /** The record says that the service closed it: no role has revoked these grants. */
-export function closeMisplaced({ steps, snapshot }: Plan, { guard, twin }: Misplaced): void {
-  revokeAll(steps, twin)
-  if (snapshot.guard.isThere && !guard.twin?.isClosed)
-    steps.push(markClosed(snapshot.guard.schema, guard.oid))
+export function closeMisplaced(plan: Plan, { guard, twin }: Misplaced): void {
+  revokeAll(plan.steps, twin, { as: twin.owner })
+  if (hasRecords(plan) && !guard.twin?.isClosed)
+    plan.steps.push(markClosed(plan.snapshot.guard.schema, guard.oid))
 }
 
-/** No lock of a reader is waited for. */
-function revokeAll(steps: Step[], twin: ObservedTwin): void {
+/** No lock of a reader is waited for. `as`: PostgreSQL answers a REVOKE by another role than the owner's with a warning. */
+function revokeAll(steps: Step[], twin: ObservedTwin, as: { readonly as?: string }): void {
   const { schema, name, owner, columns } = twin
   const on = quoteQualified(schema, name)
-  const target = { on, oid: null, owner, columns: columns.map((column) => column.name), as: owner }
+  const target = { on, oid: null, owner, columns: columns.map((column) => column.name), ...as }
   setGrants(steps, target, twin, { grants: [], columnGrants: [] })
 }
 

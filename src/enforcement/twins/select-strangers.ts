@@ -10,11 +10,13 @@ export interface Stranger {
 /**
  * The tables of other owners that are read when row policies apply to `c`, as JSON: by its policies, and by the policies of trusted tables
  * that these read. All of them are read with the rights of the reader of `c`. A view has those of its own owner, and a function those of the
- * session, so that neither is looked into. Superusers and the role of the binding may read what a twin reads. A stranger's own
- * policies are not followed: it could lead them to any number of tables.
+ * session, so that neither is looked into. Superusers and the role of the binding may read what a twin reads, and a role that inherits from
+ * the owner of `c` every table of that owner. The owner of twins of superusers and of the binding reads for several owners, so there
+ * inheriting from one is not enough. A stranger's own policies are not followed: it could lead them to any number of tables.
  */
 export function selectStrangers(sql: Sql) {
-  const isTrusted = sql`(r.oid = c.relowner or r.rolsuper or r.rolname = current_user)`
+  const isTrusted = sql`(r.oid = c.relowner or r.rolsuper or r.rolname = current_user or pg_catalog.pg_has_role(r.oid, c.relowner, 'USAGE')
+    and not exists (select from pg_catalog.pg_roles o where o.oid = c.relowner and (o.rolsuper or o.rolname = current_user)))`
   return sql`case when not c.relrowsecurity then '[]' else coalesce((
     with recursive read as (
       select c.oid

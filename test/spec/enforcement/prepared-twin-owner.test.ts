@@ -102,6 +102,27 @@ forEachCluster((cluster) => {
     )
 
     clause(
+      'ENF-339',
+      'Of several owners of tables whose twins it has, the prepared role goes on to serve one that the role of the binding can act for…',
+      async () => {
+        await run(`alter table app.b owner to "${first}"`)
+        await mask('a', 'b')
+        assert.equal(await ownerOf('masked_app.b'), twins)
+        // The role analyst has the lower OID, and the binding cannot act for it.
+        await run(`alter table app.a owner to "${analyst}"`)
+        for (const _turn of [1, 2]) {
+          await mask('a', 'b')
+          assert.equal(await readMail('masked_app.b'), 'XXXX')
+          await assert.rejects(readMail('masked_app.a'), /permission denied/)
+        }
+        await run(`alter table app.a owner to "${first}"; grant select on app.a to "${analyst}"`)
+        await mask('a', 'b')
+        await mask()
+        await run(`alter table app.b owner to "${second}"`)
+      },
+    )
+
+    clause(
       'ENF-257',
       'Grants that other roles give the prepared role do not change which owner it serves.',
       async () => {
