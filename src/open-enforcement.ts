@@ -10,7 +10,7 @@ import { readLoginRights } from './directory/principals/login-rights.ts'
 import { loginRoleName } from './directory/principals/login-role.ts'
 import { Controller } from './enforcement/controller.ts'
 import { DirectoryFollower } from './enforcement/follow-directory.ts'
-import { recordNamedEntries } from './enforcement/grants/settle-exempt.ts'
+import { recordEntries, selectRecords } from './enforcement/grants/settle-exempt.ts'
 import { createLeases } from './enforcement/lease.ts'
 import { createLoginKeys } from './enforcement/logins/login-keys.ts'
 import type { Target } from './enforcement/policy.ts'
@@ -21,6 +21,7 @@ import { listLeftovers, restoreDatabase } from './enforcement/restore/restore-da
 import { createStateStore } from './enforcement/states/state-store.ts'
 import type { SecretBox } from './kernel/secret-box.ts'
 import { selectBound } from './masking/binding/find-bound.ts'
+import { lockDatabase } from './masking/databases/database-row.ts'
 import { createEnforcementSource } from './masking/enforcement/source.ts'
 import type { Settings } from './settings.ts'
 import { writeVerifier } from './wire/scram.ts'
@@ -42,13 +43,14 @@ export function openEnforcement({ graph, settings, nodeId, log, onDrift, ...part
   const { sql } = parts.database
   const source = createEnforcementSource({
     ...parts,
+    selectRecords,
     findExempt: (tenant, entries) => findExempt(sql, graph, tenant, entries),
     readRights: (tenant, mappings, ids) => readLoginRights(sql, graph, tenant, mappings, ids),
   })
   const enforcement = new Controller({
     source,
     loginKeys: createLoginKeys(parts.secrets, loginRoleName, writeVerifier),
-    states: createStateStore(sql, selectBound),
+    states: createStateStore(sql, selectBound, lockDatabase),
     leaseOf: createLeases(sql, nodeId),
     log,
     timing: settings,
@@ -59,7 +61,9 @@ export function openEnforcement({ graph, settings, nodeId, log, onDrift, ...part
 
 /** What masking asks about the databases that it binds and the roles that it maps. */
 export function createExaminers(store: Sql) {
-  const readExemptElsewhere = createExemptElsewhere(createStateStore(store, selectBound).listExemptElsewhere)
+  const readExemptElsewhere = createExemptElsewhere(
+    createStateStore(store, selectBound, lockDatabase).listExemptElsewhere,
+  )
   return {
     examine,
     examineRole: async (sql: Sql, role: string, tables: readonly Target[], databaseId: string) =>
@@ -73,7 +77,7 @@ export function createEnforcementPorts(enforcement: Controller, settle: Controll
     report: (id: string) => enforcement.report(id),
     plan: (id: string) => enforcement.plan(id),
     settle,
-    recordNamed: recordNamedEntries,
+    recordEntries,
     findLeftovers: (id: string) => listLeftovers(enforcement, id),
     restore: (id: string) => restoreDatabase(enforcement, id),
   }

@@ -6,7 +6,7 @@ import type { Logins, SettledLogins } from './logins/logins.ts'
 import { everybody } from './names.ts'
 import { readRoles } from './observe.ts'
 import type { Policy, Proposal } from './policy.ts'
-import type { Source } from './source.ts'
+import type { Source, StoredPolicy } from './source.ts'
 import type { StateStore } from './states/state-store.ts'
 
 interface Options {
@@ -14,6 +14,9 @@ interface Options {
   readonly states: StateStore
   readonly logins: Logins
 }
+
+/** Each further one follows a write of the list, or of another turn. */
+const mostAttempts = 10
 
 /** Reads policies with their principals resolved to roles of the database. */
 export class PolicyReader {
@@ -25,14 +28,17 @@ export class PolicyReader {
 
   /** Entries of the exempt list that no turn has looked at, and that name no object of the directory. They are recorded. */
   async recordNewlyExempt(database: Database, databaseId: string): Promise<string[]> {
-    const known = this.#options.states.exemptRolesOf(databaseId)
-    const [stored, before] = await Promise.all([this.#options.source.readPolicy(databaseId), known.read()])
-    const entries = new Set(before.map(({ entry }) => entry))
-    const fresh = stored.exemptRoles.filter(
-      (entry) => !entries.has(entry) && entry.toLowerCase() !== everybody,
-    )
-    if (fresh.length > 0) await settleExempt(database.sql, known, before, stored, true)
-    return fresh
+    const found = new Set<string>()
+    await this.#judge(databaseId, undefined, async (stored) => {
+      const entries = new Set(stored.exemptRecords.map(({ entry }) => entry))
+      const fresh = stored.exemptRoles.filter(
+        (entry) => !entries.has(entry) && entry.toLowerCase() !== everybody,
+      )
+      // An entry that another turn recorded in between is new all the same.
+      for (const entry of fresh) found.add(entry)
+      return fresh.length === 0 || (await this.#settle(database, databaseId, stored, true))
+    })
+    return [...found]
   }
 
   /** The policy exempts a role or a principal. */
@@ -70,13 +76,15 @@ export class PolicyReader {
     settledLogins?: Pick<SettledLogins, 'logins'>,
     proposed?: Proposal,
   ): Promise<Policy> {
-    const { source, states, logins } = this.#options
-    const known = states.exemptRolesOf(databaseId)
-    const [{ exemptPrincipals, ...stored }, before] = await Promise.all([
-      source.readPolicy(databaseId, proposed),
-      known.read(),
-    ])
-    const policy = { ...stored, ...(await settleExempt(database.sql, known, before, stored, !proposed)) }
+    const { logins } = this.#options
+    const {
+      exemptPrincipals,
+      exemptRecords: _,
+      ...policy
+    } = await this.#judge(databaseId, proposed, async (stored) => {
+      const settled = await this.#settle(database, databaseId, stored, !proposed)
+      return settled && { ...stored, ...settled }
+    })
     if (exemptPrincipals.length === 0) return policy
     const settled = settledLogins?.logins ?? (await logins.list(database.sql, databaseId))
     const exempt = new Set(exemptPrincipals)
@@ -86,5 +94,23 @@ export class PolicyReader {
       exemptRoles: [...new Set([...policy.exemptRoles, ...roles.map(({ name }) => name)])].sort(),
       judgedRoles: new Map([...policy.judgedRoles, ...roles.map(({ name, oid }) => [name, oid] as const)]),
     }
+  }
+
+  /** `judge` returns null where the records have changed since they were read: it judges by those of now then. */
+  async #judge<T>(
+    databaseId: string,
+    proposed: Proposal | undefined,
+    judge: (stored: StoredPolicy) => Promise<T | null>,
+  ): Promise<T> {
+    for (let attempt = 1; attempt <= mostAttempts; attempt++) {
+      const judged = await judge(await this.#options.source.readPolicy(databaseId, proposed))
+      if (judged !== null) return judged
+    }
+    throw new Error('the exempt list was changed again and again while it was read')
+  }
+
+  #settle({ sql }: Database, databaseId: string, stored: StoredPolicy, isStored: boolean) {
+    const store = this.#options.states.exemptRolesOf(databaseId)
+    return settleExempt(sql, store, stored.exemptRecords, stored, isStored)
   }
 }

@@ -1,7 +1,14 @@
 import type { BoundTarget } from './connections.ts'
+import type { StoredRole } from './grants/settle-exempt.ts'
 import type { Claimant } from './guard/claim.ts'
 import type { LoginSource } from './logins/ports.ts'
 import type { Policy, Proposal } from './policy.ts'
+
+export interface StoredPolicy extends Policy {
+  readonly exemptPrincipals: readonly string[]
+  /** About entries of the exempt list, as they were when the list was read. */
+  readonly exemptRecords: readonly StoredRole[]
+}
 
 /** Reads of the management side. */
 export interface Source extends LoginSource {
@@ -10,10 +17,7 @@ export interface Source extends LoginSource {
    * Reads the rules and the policy as they are now, or as they would be. Principals of the directory are exempt through
    * their login roles.
    */
-  readPolicy(
-    databaseId: string,
-    proposed?: Proposal,
-  ): Promise<Policy & { readonly exemptPrincipals: readonly string[] }>
+  readPolicy(databaseId: string, proposed?: Proposal): Promise<StoredPolicy>
   /** For masks that may be another bound database's. */
   claimantOf(databaseId: string): Claimant
 }

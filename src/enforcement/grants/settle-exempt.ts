@@ -1,4 +1,4 @@
-import type { Query } from '../../db/query.ts'
+import type { Fragment, Query } from '../../db/query.ts'
 import type { Sql } from '../../db/sql.ts'
 import { readPlace } from '../guard/kept-records.ts'
 import { everybody } from '../names.ts'
@@ -22,13 +22,17 @@ export type KnownRoles = ReadonlyMap<string, KnownRole>
 export interface StoredRole extends KnownRole {
   readonly entry: string
   readonly place: string
+  /** Another one after every write of the row. */
+  readonly version: string
 }
 
 export interface ExemptRoleStore {
-  read(): Promise<readonly StoredRole[]>
-  /** Replaces the rows that were read. Those of a write of the policy since then stay (ENF-331). */
-  write(place: string, known: KnownRoles, read: readonly StoredRole[]): Promise<void>
+  /** Replaces the rows that were read. False: a row was written since, and stays as it is (ENF-326). */
+  write(place: string, known: KnownRoles, read: readonly StoredRole[]): Promise<boolean>
 }
+
+/** A query that locks a database as writers of its policy do, which masking holds; part of a larger statement here. */
+export type DatabaseLock = (sql: Sql, databaseId: string) => Fragment
 
 export interface SettledExempt {
   readonly exemptRoles: readonly string[]
@@ -43,7 +47,8 @@ export interface SettledExempt {
  * its creator could have hidden its tracks, so it does not matter which role holds ADMIN on it. Before 16 CREATEROLE reaches every role
  * anyway. A name that was taken so stays refused: an operator who then takes CREATEROLE away must not exempt the role by that. So does
  * the name of a directory object: deleting or renaming the object must not exempt a role that waits under its name (ENF-315).
- * `stored` is what the store has. `isStored`: false leaves it as it is, for entries that are proposed alone.
+ * `stored` is what the store had when the entries were read. `isStored`: false leaves it as it is, for entries that are proposed
+ * alone. Null: the store has other rows by now, so that nothing is judged.
  */
 export async function settleExempt(
   sql: Sql,
@@ -51,7 +56,7 @@ export async function settleExempt(
   stored: readonly StoredRole[],
   { exemptRoles: entries, namedEntries = [] }: Pick<Policy, 'exemptRoles' | 'namedEntries'>,
   isStored: boolean,
-): Promise<SettledExempt> {
+): Promise<SettledExempt | null> {
   const named = entries.filter((entry) => entry.toLowerCase() !== everybody)
   const isEmpty = named.length + namedEntries.length === 0
   const place = isEmpty ? '' : await readPlace(sql)
@@ -77,7 +82,7 @@ export async function settleExempt(
     ...named.map((entry) => [entry, keep(entry)] as const),
     ...namedEntries.map((entry) => [entry, { oid: null, isTaken: true }] as const),
   ])
-  if (isStored && !isSame(known, next)) await store.write(place, next, stored)
+  if (isStored && !isSame(known, next) && !(await store.write(place, next, stored))) return null
   return {
     exemptRoles: entries.filter((entry) => !takenNames.includes(entry)),
     takenNames,
@@ -101,45 +106,65 @@ function isSame(one: KnownRoles, other: KnownRoles): boolean {
   return one.size === other.size && [...one].every(([entry, role]) => isEqual(role, other.get(entry)))
 }
 
-export function createExemptRoleStore(sql: Sql, databaseId: string): ExemptRoleStore {
-  return {
-    async read() {
-      return await sql<StoredRole[]>`
-        select place, entry, role_oid as oid, is_taken as "isTaken" from exempt_role where database_id = ${databaseId}`
-    },
+/** A column of the statement that reads the exempt list: records and list are of one moment. */
+export function selectRecords(sql: Sql, databaseId: Fragment): Fragment {
+  return sql`
+    (select coalesce(jsonb_agg(jsonb_build_object('entry', entry, 'place', place, 'oid', role_oid, 'isTaken', is_taken,
+      'version', xmin::text) order by entry), '[]') from exempt_role where database_id = ${databaseId})`
+}
 
+export function createExemptRoleStore(sql: Sql, databaseId: string, lock: DatabaseLock): ExemptRoleStore {
+  return {
+    // The lock of the database comes first. Without it the foreign key takes it behind the rows, and a write of the policy, which has
+    // it, would wait for them.
     async write(place, known, read) {
-      const roles = [...known.values()]
+      const versions = new Map(read.map(({ entry, version }) => [entry, version]))
       const gone = read.filter(({ entry }) => !known.has(entry))
-      // A row of another place was written since. A taken name without a role is that of a directory object, whichever write was last.
-      await sql`
-        with gone as (
-          delete from exempt_role e
-          using unnest(${gone.map(({ entry }) => entry)}::text[], ${gone.map((row) => row.place)}::text[]) as g(entry, place)
-          where e.database_id = ${databaseId} and e.entry = g.entry and e.place = g.place
+      const roles = [...known].map(([entry, role]) => ({
+        entry,
+        ...role,
+        version: versions.get(entry) ?? null,
+      }))
+      const [written] = await sql<{ rows: number }[]>`
+        with held as materialized (${lock(sql, databaseId)}),
+        judged as (
+          select h.id, k.* from held h cross join unnest(${roles.map(({ entry }) => entry)}::text[],
+            ${roles.map(({ oid }) => oid)}::int8[], ${roles.map(({ isTaken }) => isTaken)}::boolean[],
+            ${roles.map(({ version }) => version)}::text[]) as k(entry, oid, is_taken, version)
+        ), gone as (
+          delete from exempt_role e using held h cross join unnest(${gone.map(({ entry }) => entry)}::text[],
+            ${gone.map(({ version }) => version)}::text[]) as g(entry, version)
+          where e.database_id = h.id and e.entry = g.entry and e.xmin::text = g.version returning 1
+        ), kept as (
+          update exempt_role e set place = ${place}, role_oid = j.oid, is_taken = j.is_taken from judged j
+          where e.database_id = j.id and e.entry = j.entry and e.xmin::text = j.version returning 1
+        ), fresh as (
+          insert into exempt_role (database_id, place, entry, role_oid, is_taken)
+          select id, ${place}, entry, oid, is_taken from judged where version is null
+          on conflict (database_id, entry) do nothing returning 1
         )
-        insert into exempt_role (database_id, place, entry, role_oid, is_taken)
-        select ${databaseId}, ${place}, entry, oid, is_taken
-        from unnest(${[...known.keys()]}::text[], ${roles.map(({ oid }) => oid)}::int8[],
-          ${roles.map(({ isTaken }) => isTaken)}::boolean[]) as k(entry, oid, is_taken)
-        on conflict (database_id, entry) do update set place = excluded.place,
-          role_oid = case when exempt_role.is_taken and exempt_role.role_oid is null then null else excluded.role_oid end,
-          is_taken = exempt_role.is_taken or excluded.is_taken`
+        select ((select count(*) from gone) + (select count(*) from kept) + (select count(*) from fresh))::int4 as rows`
+      return written?.rows === gone.length + roles.length
     },
   }
 }
 
-/**
- * Records entries that name directory objects, in the transaction that stores them: the objects may be gone by the time of the
- * first turn. The place is not known here.
- */
-export async function recordNamedEntries(
+export interface StoredEntries {
+  /** Not on the list before. What was known about a former entry of the name counts no more. */
+  readonly added: readonly string[]
+  /** Those that name directory objects: the objects may be gone by the time of the first turn. */
+  readonly named: readonly string[]
+}
+
+/** Part of the transaction that stores the entries, which holds the lock of the database. The place is not known here. */
+export async function recordEntries(
   tx: Query,
   databaseId: string,
-  entries: readonly string[],
+  { added, named }: StoredEntries,
 ): Promise<void> {
+  await tx`delete from exempt_role where database_id = ${databaseId} and entry = any(${added}::text[])`
   await tx`
     insert into exempt_role (database_id, place, entry, role_oid, is_taken)
-    select ${databaseId}, '', entry, null, true from unnest(${entries}::text[]) as e(entry) order by entry
+    select ${databaseId}, '', entry, null, true from unnest(${named}::text[]) as e(entry) order by entry
     on conflict (database_id, entry) do update set place = '', role_oid = null, is_taken = true`
 }

@@ -1,6 +1,6 @@
 import type { Fragment } from '../../db/query.ts'
 import type { Sql } from '../../db/sql.ts'
-import { createExemptRoleStore, type ExemptRoleStore } from '../grants/settle-exempt.ts'
+import { createExemptRoleStore, type DatabaseLock, type ExemptRoleStore } from '../grants/settle-exempt.ts'
 import { createKeptRecords, type KeptRecords } from '../guard/kept-records.ts'
 import type { Note } from '../plan.ts'
 import type { ExemptElsewhere } from '../preflight/exempt-elsewhere.ts'
@@ -60,10 +60,10 @@ const untouched: Report = {
   lastDriftAt: null,
 }
 
-export function createStateStore(sql: Sql, bound: BoundDatabases): StateStore {
+export function createStateStore(sql: Sql, bound: BoundDatabases, lock: DatabaseLock): StateStore {
   return {
     keptRecordsOf: (databaseId) => createKeptRecords(sql, databaseId),
-    exemptRolesOf: (databaseId) => createExemptRoleStore(sql, databaseId),
+    exemptRolesOf: (databaseId) => createExemptRoleStore(sql, databaseId, lock),
 
     async listExemptElsewhere(system, databaseId) {
       return await sql<ExemptElsewhere[]>`

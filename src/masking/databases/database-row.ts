@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Query } from '../../db/query.ts'
+import type { Fragment, Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import type { Binding } from '../binding/binding-address.ts'
 import { gatewayNameColumn } from '../binding/gateway-names.ts'
@@ -67,6 +67,11 @@ export async function findDatabase(
     select ${databaseColumns(tx)} from masked_database where tenant_id = ${tenantId} and key = ${keyOf(place)}
     ${isChange ? tx`for update` : tx``}`
   return row ? asDatabaseRow(row) : null
+}
+
+/** The same lock for a statement that changes what belongs to a database, as a query to be put into it. */
+export function lockDatabase(tx: Query, id: string): Fragment {
+  return tx`select id from masked_database where id = ${id} for no key update`
 }
 
 export async function selectDatabases(

@@ -3,7 +3,7 @@ import type { DatabaseRow } from '../databases/database-row.ts'
 import { fold } from '../place.ts'
 import { enableByRule } from '../policy/enable-by-rule.ts'
 import { renderPolicy } from '../policy/policy.ts'
-import { recordNamed } from '../policy/record-named.ts'
+import { recordEntries } from '../policy/record-entries.ts'
 import { auditChange, type Site } from '../resource.ts'
 import { type Rule, renderRule, ruleKind, ruleParts, ruleRows } from '../rules/rule.ts'
 import { allFields } from '../rules/rule-fields.ts'
@@ -96,7 +96,7 @@ async function storePolicy(
     update masked_database set policy_state = ${after.policyState}, policy_state_chosen = true,
       policy_mode = ${after.policyMode}, exempt_principals = ${after.exemptPrincipals}, policy_version = nextval('resource_version')
     where id = ${database.id} returning policy_version as version`
-  await recordNamed(site, after)
+  await recordEntries(site, database, after)
   const action = 'Vendor.Sql/servers/databases/dataMaskingPolicies/write'
   auditChange(audit, action, renderWithMode, database, after)
   return { ...after, policyVersion: row?.version ?? 0 }

@@ -46,8 +46,15 @@ export interface Enforcement {
   report(databaseId: string): Promise<EnforcementReport>
   /** After a committed change of rules, policy or binding: enforces it where that is possible in reasonable time. */
   settle(databaseId: string): Promise<EnforcementReport>
-  /** Entries of an exempt list that name directory objects as the list is stored: they never exempt a role of that name. */
-  recordNamed(tx: Query, databaseId: string, entries: readonly string[]): Promise<void>
+  /**
+   * Entries of an exempt list, as it is stored: those that name directory objects never exempt a role of that name, and those
+   * that were not on the list before are judged as new.
+   */
+  recordEntries(
+    tx: Query,
+    databaseId: string,
+    entries: { readonly added: readonly string[]; readonly named: readonly string[] },
+  ): Promise<void>
   /** The statements that a reconciliation would run now; none of them is run. */
   plan(databaseId: string): Promise<readonly { readonly sql: string; readonly why: string }[]>
   /** Everything of ours in the database and on its server. */

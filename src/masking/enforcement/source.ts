@@ -3,6 +3,7 @@ import { type Database, openDatabase } from '../../db/database.ts'
 import type { ConnectionCheck } from '../../db/database-marks.ts'
 import type { Place } from '../../db/database-url.ts'
 import type { HostGuard } from '../../db/host-guard.ts'
+import type { Fragment, Query } from '../../db/query.ts'
 import type { SecretBox } from '../../kernel/secret-box.ts'
 import { nameBound, pinSystem, recordReached } from '../binding/bind-once.ts'
 import { addressOf, type Binding, placesOf } from '../binding/binding-address.ts'
@@ -19,6 +20,8 @@ interface SourceOptions {
   readonly secrets: SecretBox
   readonly guard: HostGuard
   readonly checkConnection: ConnectionCheck
+  /** A column of a statement: what enforcement knows about the entries of the exempt list. */
+  selectRecords(sql: Query, databaseId: Fragment): Fragment
   /** Resolves the entries of an exempt list; the directory knows users and groups. */
   findExempt(
     tenantId: string,
@@ -60,18 +63,27 @@ interface Target {
   readonly table: string
 }
 
+interface ExemptRecord {
+  readonly entry: string
+  readonly place: string
+  readonly oid: number | null
+  readonly isTaken: boolean
+  readonly version: string
+}
+
 interface StoredPolicy {
   readonly tenantId: string
   readonly state: string
   readonly mode: string
   readonly exempt: string
+  readonly records: readonly ExemptRecord[]
   readonly rules: readonly Child<RuleProperties>[]
   readonly suspended: readonly { readonly schema: string; readonly table: string }[]
 }
 
 /** The management data that enforcement reads. */
 export function createEnforcementSource(options: SourceOptions) {
-  const { database, secrets, guard, checkConnection, findExempt, readRights } = options
+  const { database, secrets, guard, checkConnection, selectRecords, findExempt, readRights } = options
   const { sql } = database
   const foreignOptions = {
     applicationName: 'masquerade enforcement',
@@ -149,12 +161,12 @@ export function createEnforcementSource(options: SourceOptions) {
 
     /**
      * A policy that is off, or observed only, has no rules to enforce. Rules and exemptions are read by one statement: a rule must never be
-     * enforced without the exemptions that were stored together with it.
+     * enforced without the exemptions that were stored together with it, nor an entry be judged without what was recorded with it.
      */
     async readPolicy(databaseId: string, proposed?: ProposedPolicy) {
       const [row] = await sql<StoredPolicy[]>`
         select tenant_id as "tenantId", policy_state as state, policy_mode as mode, exempt_principals as exempt,
-          ${ruleRows.listAsJson(sql, sql`d.id`)} as rules,
+          ${selectRecords(sql, sql`d.id`)} as records, ${ruleRows.listAsJson(sql, sql`d.id`)} as rules,
           (select coalesce(jsonb_agg(jsonb_build_object('schema', schema_name, 'table', table_name)
             order by schema_name, table_name), '[]') from suspension where database_id = d.id) as suspended
         from masked_database d where id = ${databaseId}`
@@ -166,6 +178,7 @@ export function createEnforcementSource(options: SourceOptions) {
         exemptRoles: exempt.roles,
         exemptPrincipals: exempt.principals,
         namedEntries: exempt.named,
+        exemptRecords: row?.records ?? [],
         suspended: row?.suspended ?? [],
       }
     },

@@ -8,7 +8,7 @@ import { auditChange, siteOf } from '../resource.ts'
 import { readExemptPrincipals, splitEntries } from './exempt-entries.ts'
 import { namesGroup, resolveGroups } from './exemptions.ts'
 import { policyAnswer, policyInput, renderPolicy } from './policy.ts'
-import { recordNamed } from './record-named.ts'
+import { recordEntries } from './record-entries.ts'
 
 const action = 'Vendor.Sql/servers/databases/dataMaskingPolicies/write'
 
@@ -44,7 +44,7 @@ export const updatePolicy = operation({
       update masked_database set policy_state = ${after.policyState}, policy_state_chosen = true,
         exempt_principals = ${exemptPrincipals}, policy_version = nextval('resource_version')
       where id = ${before.id} returning policy_version as version`
-    await recordNamed(site, after)
+    await recordEntries(site, before, after)
     auditChange(context.audit, action, renderPolicy, before, after)
     const answer = ok(renderPolicy(after, site.namespace), entityTag(row?.version ?? 0))
     return withEnforcement(answer, before, ports, true)

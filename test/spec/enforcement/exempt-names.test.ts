@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, describe } from 'node:test'
 import { openDatabase } from '../../../src/db/database.ts'
-import { createExemptRoleStore } from '../../../src/enforcement/grants/settle-exempt.ts'
 import { clause } from '../../support/clause.ts'
 import { fillDirectory } from '../../support/directory.ts'
+import { openExemptRecords } from '../../support/exempt-records.ts'
 import { bindingOf, createMaskedDatabase } from '../../support/masked-database.ts'
 import { emailRule, freshDatabase, policyUrl, useMasking } from '../../support/masking.ts'
 import { forEachCluster } from '../../support/postgres.ts'
@@ -61,6 +61,24 @@ forEachCluster((cluster) => {
       await target
         .connectAs('maker')
         .sql.unsafe(`create role "${name}"; grant "${name}" to "${target.role('maker')}"`)
+    }
+
+    /** Works while the database does not let the service in, and waits until it is enforced again. */
+    const whileAway = async (work: () => Promise<void>) => {
+      const { database } = bindingOf(target.url)
+      const admin = openDatabase({ url: target.url.replace(/[^/]*$/, 'postgres'), poolSize: 1 })
+      await admin.sql.unsafe(`alter database "${database}" allow_connections false`)
+      try {
+        await admin.sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${database}`
+        await work()
+      } finally {
+        await admin.sql.unsafe(`alter database "${database}" allow_connections true`)
+        await admin.close()
+      }
+      await waitUntil('the database is enforced again', async () => {
+        const put = await turn()
+        return put.headers.get('x-masquerade-enforcement') === 'Enforced'
+      })
     }
 
     before(async () => {
@@ -139,34 +157,47 @@ forEachCluster((cluster) => {
       },
     )
 
+    clause(
+      'ENF-327',
+      'An entry that is removed from the exempt list and added again counts as a new one (ENF-194, ENF-315), also where the database could…',
+      async () => {
+        const directory = fillDirectory(masking.service())
+        const name = `${target.role('ada')}@example.com`
+        const id = await directory.user(target.role('ada'))
+        await makeRole(name)
+        await exempt(name)
+        await directory.softDelete(id)
+        await turn()
+        await isDenied()
+        await whileAway(() => exempt(name, target.role('another')))
+        await isDenied('the entry stayed on the list')
+        await whileAway(async () => {
+          await exempt()
+          await exempt(name)
+        })
+        await sees()
+        assert.deepEqual(await notesOf('ExemptNameTaken'), [])
+        await exempt()
+      },
+    )
+
     // By the policy and by a document, of a database that does not let the service in.
     for (const by of ['policy', 'document'])
       clause(
         'ENF-330',
         'An entry that names an object of the directory when it is stored exempts no role of its name after the object is deleted or…',
-        async (t) => {
+        async () => {
           const directory = fillDirectory(masking.service())
           const name = `${target.role(`ida-${by}`)}@example.com`
           const id = await directory.user(target.role(`ida-${by}`))
           await makeRole(name)
-          const { database } = bindingOf(target.url)
-          const admin = openDatabase({ url: target.url.replace(/[^/]*$/, 'postgres'), poolSize: 1 })
-          t.after(() => admin.close())
-          await admin.sql.unsafe(`alter database "${database}" allow_connections false`)
-          try {
-            await admin.sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${database}`
+          await whileAway(async () => {
             if (by === 'document') await exempt(name)
             else {
               const put = await masking.putPolicy(db, { dataMaskingState: 'Enabled', exemptPrincipals: name })
               assert.equal(put.headers.get('x-masquerade-enforcement'), 'Pending', put.text)
             }
             await directory.softDelete(id)
-          } finally {
-            await admin.sql.unsafe(`alter database "${database}" allow_connections true`)
-          }
-          await waitUntil('the database is enforced again', async () => {
-            const put = await turn()
-            return put.headers.get('x-masquerade-enforcement') === 'Enforced'
           })
           await isDenied()
           assert.deepEqual(await notesOf('ExemptNameTaken'), [name])
@@ -214,14 +245,10 @@ forEachCluster((cluster) => {
           { id: string }[]
         >`select database_id as id from exempt_role where entry = ${old}`
         assert.ok(row)
-        const store = createExemptRoleStore(sql, row.id)
+        const store = openExemptRecords(sql, row.id)
         const read = await store.read()
         const place = read[0]?.place ?? ''
-        const { database } = bindingOf(target.url)
-        const admin = openDatabase({ url: target.url.replace(/[^/]*$/, 'postgres'), poolSize: 1 })
-        await admin.sql.unsafe(`alter database "${database}" allow_connections false`)
-        try {
-          await admin.sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${database}`
+        await whileAway(async () => {
           for (const name of ['old', 'fresh']) await directory.user(target.role(name))
           await exempt(old, fresh)
           await store.write(place, new Map([[old, { oid: 5, isTaken: false }]]), read)
@@ -235,13 +262,6 @@ forEachCluster((cluster) => {
           )
           await store.write(place, new Map(), await store.read())
           assert.deepEqual([...(await store.read())], [])
-        } finally {
-          await admin.sql.unsafe(`alter database "${database}" allow_connections true`)
-          await admin.close()
-        }
-        await waitUntil('the database is enforced again', async () => {
-          const put = await turn()
-          return put.headers.get('x-masquerade-enforcement') === 'Enforced'
         })
         await exempt()
       },

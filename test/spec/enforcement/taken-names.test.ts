@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import {
-  createExemptRoleStore,
   type ExemptRoleStore,
   type KnownRole,
   settleExempt,
 } from '../../../src/enforcement/grants/settle-exempt.ts'
 import { reconcile } from '../../../src/enforcement/reconcile.ts'
 import { clause } from '../../support/clause.ts'
+import { openExemptRecords } from '../../support/exempt-records.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
 import { createTestDatabase, forEachCluster, listClusters } from '../../support/postgres.ts'
 import { waitUntil } from '../../support/wait-until.ts'
@@ -26,18 +26,12 @@ for (const elsewhere of [...new Set(listClusters().slice(0, 2))])
       await store.database.sql`
         insert into masked_database (id, tenant_id, key, subscription_id, resource_group, server_name, name, location)
         values (${id}, ${randomUUID()}, 'k', 's', 'g', 'v', 'd', 'local')`
-      const known = createExemptRoleStore(store.database.sql, id)
+      const known = openExemptRecords(store.database.sql, id)
       const ghost = here.role('ghost')
       const settle = async ({ database }: Target, entries = [ghost]) => {
         const policy = { exemptRoles: entries }
-        const { exemptRoles, takenNames } = await settleExempt(
-          database.sql,
-          known,
-          await known.read(),
-          policy,
-          true,
-        )
-        return { exemptRoles, takenNames }
+        const settled = await settleExempt(database.sql, known, await known.read(), policy, true)
+        return { exemptRoles: settled?.exemptRoles, takenNames: settled?.takenNames }
       }
       const refused = { exemptRoles: [], takenNames: [ghost] }
       const run = ({ database }: Target, text: string) => database.sql.unsafe(text)
@@ -77,15 +71,15 @@ forEachCluster((cluster) => {
         insert into public.person values (1, 'raw'); alter table public.person owner to "${owner}"; grant select on public.person to "${role}"`)
       const stored = new Map<string, KnownRole>()
       const store: ExemptRoleStore = {
-        read: async () => [],
         async write(_, known) {
           for (const [name, one] of known) stored.set(name, one)
+          return true
         },
       }
       const act = (text: string) => target.runAs('maker', text)
       const wanted = policy([rule('public.person.mail')], [entry])
       const read = async () => {
-        const rows = [...stored].map(([name, one]) => ({ entry: name, place: '', ...one }))
+        const rows = [...stored].map(([name, one]) => ({ entry: name, place: '', version: '', ...one }))
         return { ...wanted, ...(await settleExempt(target.database.sql, store, rows, wanted, true)) }
       }
       const reads = () => act('select mail from public.person')
