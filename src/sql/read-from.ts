@@ -1,6 +1,14 @@
 import type { Effort } from './effort.ts'
 import type { Origin, Query, RelationReference, RelationUse } from './references.ts'
-import { commonWith, joinSource, querySource, type Scope, type Source, usingSource } from './scope.ts'
+import {
+  commonWith,
+  findUsed,
+  joinSource,
+  querySource,
+  type Scope,
+  type Source,
+  usingSource,
+} from './scope.ts'
 import { type Node, type RangeVar, readStrings, unwrap } from './syntax-tree.ts'
 import { createValue, type Queries } from './values.ts'
 
@@ -82,8 +90,8 @@ function readJoin(node: Node, left: Source[], scope: Scope, into: Collector, opt
   const parts = [...left, ...right]
   effort.scan(scope.sources.length + 2 * parts.length)
   for (const name of readStrings(node.usingClause)) {
-    effort.scan(parts.length)
-    into.read(parts.flatMap((part) => part.find(name) ?? []))
+    into.read(findUsed(name, left, effort))
+    into.read(findUsed(name, right, effort))
   }
   if (node.isNatural) {
     into.read(commonWith(left, right, effort))

@@ -2,7 +2,8 @@ import type { Effort } from './effort.ts'
 import type { RangeVar } from './syntax-tree.ts'
 
 /**
- * How a statement uses a relation. UPDATE, DELETE and MERGE change their `target`; `like` takes its columns alone.
+ * How a statement uses a relation. UPDATE, DELETE and MERGE change their `target`; `like` takes its columns alone; a new table inherits
+ * from its `parent`, or is a partition of it.
  * `other` is the use by a statement that is not known in detail: it may do anything.
  */
 export type RelationUse =
@@ -16,6 +17,7 @@ export type RelationUse =
   | 'lock'
   | 'like'
   | 'create'
+  | 'parent'
   | 'other'
 
 /** A relation that a statement names; names of WITH are none. */

@@ -4,7 +4,7 @@ import { statementLimits } from './limits.ts'
 import type { Statement } from './parse.ts'
 import { findOptions, readFrom } from './read-from.ts'
 import type { Catalog, ColumnReference, References } from './references.ts'
-import { type Scope, type Source, topScope } from './scope.ts'
+import { outputSource, type Scope, type Source, topScope } from './scope.ts'
 import { type Node, readStrings } from './syntax-tree.ts'
 
 /** Statements and clauses that name a relation without reading its rows. */
@@ -152,9 +152,10 @@ class Resolver extends ReferenceCollector {
     if (name && name.length > 1) this.calls.push(readStrings(name))
   }
 
-  /** What its defaults, checks and bounds call. A table that it inherits from or refers to is not read. */
+  /** What its defaults, checks and bounds call. A table that it refers to is not read. */
   #createTable({ relation, inhRelations, tableElts, ...rest }: Node, scope: Scope): void {
     this.later(rest, scope)
+    for (const { RangeVar: range } of inhRelations ?? []) this.refer(range, 'parent')
     const withoutKey = ({ Constraint: constraint, ...other }: Node) =>
       constraint ? { ...constraint, pktable: undefined } : other
     for (const { ColumnDef: column, ...element } of tableElts ?? [])
@@ -166,19 +167,30 @@ class Resolver extends ReferenceCollector {
 
   #select(node: Node, outer: Scope): void {
     const scope = this.#open(node, outer)
-    const { withClause, larg, rarg, fromClause, whereClause, groupClause, targetList, valuesLists, ...rest } =
-      node
+    const {
+      withClause,
+      larg,
+      rarg,
+      fromClause,
+      whereClause,
+      groupClause,
+      targetList,
+      valuesLists,
+      ...others
+    } = node
+    const { sortClause, distinctClause, ...rest } = others
     outer.into?.from.push({ query: this.queries.findSelect(node), renamed: [] })
     this.#storeInto(node)
     for (const side of [rarg, larg]) if (side) this.later({ SelectStmt: side }, scope)
     readFrom(fromClause, scope, this, findOptions(node))
     this.later(whereClause, scope)
     const isPlain = groupClause?.every((item: Node) => item.ColumnRef)
-    if (!isPlain) this.later(groupClause, scope)
+    const grouped = groupClause ? this.#withOutput(node, scope) : scope
+    if (!isPlain) this.later(groupClause, grouped)
     const uses: ColumnReference[] = []
     if (isPlain)
       this.groupings.push({
-        keys: groupClause.map((item: Node) => this.column(item.ColumnRef, scope)),
+        keys: groupClause.map((item: Node) => this.column(item.ColumnRef, grouped)),
         relations: scope.sources.flatMap((source) =>
           source.relation && !source.isHidden ? [source.relation] : [],
         ),
@@ -189,6 +201,17 @@ class Resolver extends ReferenceCollector {
     this.fill(targetList, values, inner)
     for (const row of valuesLists ?? []) this.fill(row.List?.items, values, inner)
     this.later(rest, inner)
+    const listed = [...(sortClause ?? []), ...(distinctClause ?? [])]
+    const isName = (item: Node) => item.ColumnRef !== undefined || item.SortBy?.node?.ColumnRef !== undefined
+    const named = listed.some(isName) ? this.#withOutput(node, inner) : inner
+    for (const item of listed) this.later(item, isName(item) ? named : inner)
+  }
+
+  /** A scope in which the columns of the result have names, too. */
+  #withOutput(select: Node, scope: Scope): Scope {
+    this.effort.scan(scope.sources.length)
+    const output = outputSource(this.queries.findSelect(select), this.effort)
+    return { ...scope, sources: [...scope.sources, output] }
   }
 
   #insert(node: Node, outer: Scope): void {
@@ -207,7 +230,7 @@ class Resolver extends ReferenceCollector {
     const { onConflictClause: conflict } = node
     if (conflict) {
       for (const { IndexElem: element } of conflict.infer?.indexElems ?? [])
-        if (element.name !== undefined) this.read(target.find(element.name) ?? [])
+        if (element.name !== undefined) this.read(target.find(element.name) ?? target.all)
       // A constraint has a name, and the columns of that are not known.
       if (conflict.infer?.conname !== undefined) this.read(target.all)
       this.write(relation, conflict.targetList ?? [], conflict.targetList !== undefined)
@@ -266,7 +289,7 @@ class Resolver extends ReferenceCollector {
     const relation = this.refer(range, isFrom ? 'copyFrom' : 'copyTo', { columns })
     const source = this.sourceOf(relation)
     if (isFrom) this.writes.push({ relation, columns })
-    else this.read(columns?.flatMap((name) => source.find(name) ?? []) ?? source.all)
+    else this.read(columns?.flatMap((name) => source.find(name) ?? source.all) ?? source.all)
     this.later(whereClause, { ...topScope, sources: [source] })
   }
 
@@ -276,8 +299,14 @@ class Resolver extends ReferenceCollector {
     if (list.length === 0) return { outer, queries: outer.queries, sources: [] }
     const queries = new Map(outer.queries)
     this.effort.spend(queries.size)
-    const add = ({ ctename, ctequery, aliascolnames }: Node) =>
-      queries.set(ctename, { query: this.queries.find(ctequery), renamed: readStrings(aliascolnames) })
+    const add = ({ ctename, ctequery, aliascolnames, search_clause: search, cycle_clause: cycle }: Node) =>
+      queries.set(ctename, {
+        query: this.queries.find(ctequery),
+        renamed: readStrings(aliascolnames),
+        ...((search || cycle) && {
+          added: [search?.search_seq_column, cycle?.cycle_mark_column, cycle?.cycle_path_column],
+        }),
+      })
     if (withClause.recursive) list.forEach(add)
     for (const cte of list) {
       this.effort.spend(queries.size)

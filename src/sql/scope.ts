@@ -16,6 +16,8 @@ export interface Source {
   readonly all: readonly Origin[]
   /** Undefined: it has no such column, as far as is known. */
   find(column: string): readonly Origin[] | undefined
+  /** It has such a column, or its columns are not known. */
+  mayHave(column: string): boolean
 }
 
 const systemColumns = new Set(['tableoid', 'ctid', 'xmin', 'xmax', 'cmin', 'cmax'])
@@ -24,10 +26,13 @@ const systemColumns = new Set(['tableoid', 'ctid', 'xmin', 'xmax', 'cmin', 'cmax
 export interface NamedQuery {
   readonly query: Query
   readonly renamed: readonly string[]
+  /** Columns that SEARCH and CYCLE add. */
+  readonly added?: readonly string[]
 }
 
 /** A subquery, a name of WITH or a function: what it reads is found where it stands. */
 export function querySource(name: string | undefined, named: NamedQuery, effort: Effort): Source {
+  let names: ReadonlySet<string> | 'any' | undefined
   return {
     name,
     schema: null,
@@ -36,12 +41,34 @@ export function querySource(name: string | undefined, named: NamedQuery, effort:
       effort.spend()
       return [{ ...named, column }]
     },
+    mayHave(column) {
+      names ??= namesOf(named, effort)
+      return names === 'any' || names.has(column)
+    },
   }
+}
+
+/** The first SELECT of set operations gives the names. What a star or a function gives is not known. */
+function namesOf({ query, renamed, added = [] }: NamedQuery, effort: Effort): ReadonlySet<string> | 'any' {
+  const names = new Set([...renamed, ...added])
+  const [first = []] = query.parts
+  effort.scan(renamed.length + first.length)
+  for (const { name, isStar } of first) {
+    if (name === undefined || isStar) return 'any'
+    names.add(name)
+  }
+  return names
+}
+
+/** The columns of a result, which ORDER BY, GROUP BY and DISTINCT ON may name. They are read where they are made. */
+export function outputSource(query: Query, effort: Effort): Source {
+  const { mayHave } = querySource(undefined, { query, renamed: [] }, effort)
+  return { name: undefined, schema: null, all: [], find: () => undefined, mayHave }
 }
 
 /** The alias of USING, which stands for columns that the parts of its join have too. */
 export function usingSource(name: string): Source {
-  return { name, schema: null, all: [], find: () => undefined }
+  return { name, schema: null, all: [], find: () => undefined, mayHave: () => false }
 }
 
 /** Places of columns by name. The catalog gives the same list for every reference to a relation. */
@@ -65,7 +92,7 @@ export function relationSource(
   const { alias, relname } = relation.range
   const own = { name: alias?.aliasname ?? relname, schema: alias ? null : schema, relation }
   const all = [{ relation }]
-  if (!columns) return { ...own, all, find: () => undefined }
+  if (!columns) return { ...own, all, find: () => undefined, mayHave: () => true }
   const called = alias?.colnames ? renameFirst(columns, alias.colnames, effort) : columns
   return {
     ...own,
@@ -77,6 +104,7 @@ export function relationSource(
       if (at === undefined) return systemColumns.has(column) ? [] : undefined
       return [{ relation, column: columns[at] }]
     },
+    mayHave: (column) => placesOf(called).has(column) || systemColumns.has(column),
   }
 }
 
@@ -105,6 +133,8 @@ export function joinSource(
       effort.spend(isRenamed ? all.length : 1)
       return isRenamed ? all : visible.flatMap((part) => part.find(column) ?? [])
     },
+    // The parts stand beside it.
+    mayHave: () => isRenamed,
   }
 }
 
@@ -159,21 +189,35 @@ export function findOrigins(
   const sources = named ?? [...upwards(scope, effort)].flatMap((each) => each.sources)
   if (isStar) return allOf(sources, effort)
   effort.scan(sources.length)
-  // A name that is no column may be a function of the whole row.
-  return sources.flatMap((source) => source.find(last) ?? (named ? allOf([source], effort) : []))
+  // A name that is no column may be a function of the whole row, or the new name of a column.
+  return sources.flatMap((source) => source.find(last) ?? allOf([source], effort))
 }
 
-/** A column of the nearest level that has it for certain, or else the whole row of something called so. */
+/** The columns of one side of a join that USING names; all of them where none is known to have that name. */
+export function findUsed(name: string, side: readonly Source[], effort: Effort): readonly Origin[] {
+  effort.scan(side.length)
+  if (side.some((source) => source.mayHave(name))) return side.flatMap((source) => source.find(name) ?? [])
+  return allOf(side, effort)
+}
+
+/**
+ * A column of the nearest level that has it for certain, or else the whole row of something called so. A column that no source can
+ * have was renamed since its relation was read, and may be any.
+ */
 function findColumn(name: string, from: Scope, effort: Effort): readonly Origin[] {
   const found: Origin[] = []
+  let isKnown = false
   for (const scope of upwards(from, effort)) {
     effort.scan(scope.sources.length)
     const here = scope.sources.map((source) => source.find(name))
     for (const columns of here) for (const column of columns ?? []) found.push(column)
     if (scope.sources.some((source, at) => source.columns !== undefined && here[at] !== undefined))
       return found
+    isKnown ||= scope.sources.some((source) => source.mayHave(name))
   }
-  return [...found, ...allOf(findNamed([name], from, effort) ?? [], effort)]
+  const named = findNamed([name], from, effort)
+  if (named) return [...found, ...allOf(named, effort)]
+  return isKnown ? found : [...upwards(from, effort)].flatMap(({ sources }) => allOf(sources, effort))
 }
 
 /** The sources of a name at the nearest level that has it. */

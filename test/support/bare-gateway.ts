@@ -63,7 +63,7 @@ export async function openBareGateway(
     address: {
       host: hostname,
       port: Number(port),
-      database: pathname.slice(1),
+      database: decodeURIComponent(pathname.slice(1)),
       addresses: ['127.0.0.1'],
       ...address,
     },

@@ -56,6 +56,8 @@ interface Relation {
   readonly schema: string
   readonly name: string
   readonly attributes: readonly string[]
+  /** A materialized view: it has rows of its own. */
+  readonly isStored: boolean
   readonly masked: readonly Shown[]
   readonly reached: Readonly<Record<'shows' | 'rules' | 'policies', readonly Shown[]>>
   readonly fails: Failing
@@ -105,7 +107,10 @@ export async function readWatched(
     const may = new Set(readable)
     const seen = seeRows(rows, may)
     const watched = relations.flatMap((relation) => seeRelation(relation, seen, may))
-    watched.push(...listStatistics(watched, may))
+    const sampled = relations.flatMap(({ masked, reached, isStored }) =>
+      isStored ? [...masked, ...reached.shows] : masked,
+    )
+    watched.push(...listStatistics(sampled.map(seeBy(may)), may))
     const own = createHash('sha256').update(readable.sort().join()).digest('base64')
     found.set(role, { roleOid, watched, rows: seen, digest: `${digest}/${own}` })
   }
@@ -119,18 +124,22 @@ function seeRows(rows: readonly (readonly Shown[])[], may: ReadonlySet<string>):
   return [...rows.map((row) => list(row.filter(isReadable))), ...rows.map(list)]
 }
 
+function seeBy(may: ReadonlySet<string>): (shown: Shown) => WatchedColumn {
+  return ({ column, attribute, needs }) => ({
+    column,
+    attribute,
+    isRaw: needs.some((each) => may.has(each)),
+  })
+}
+
 /** What is masked there, or denied, makes a relation worth watching, but for errors and TOAST tables: what they deny they do not show. */
 function seeRelation(
   relation: Relation,
   rows: readonly (readonly string[])[],
   may: ReadonlySet<string>,
 ): Watched[] {
-  const { oid, masked, reached, fails, failsOnChange, ...rest } = relation
-  const see = ({ column, attribute, needs }: Shown) => ({
-    column,
-    attribute,
-    isRaw: needs.some((each) => may.has(each)),
-  })
+  const { oid, masked, reached, fails, failsOnChange, isStored, ...rest } = relation
+  const see = seeBy(may)
   const [shows, rules, policies] = (['shows', 'rules', 'policies'] as const).map((how) => {
     const columns = reached[how].map(see)
     return rest.schema === 'pg_toast' ? columns.filter(({ isRaw }) => isRaw) : columns
@@ -159,8 +168,7 @@ const statisticsViews = ['pg_stats', 'pg_stats_ext', 'pg_stats_ext_exprs']
 const statisticsTables = { pg_statistic: 2619, pg_statistic_ext_data: 3429 }
 
 /** Catalogs from which the role reads samples of masked columns, with these columns. It cannot be told which of them it reads. */
-function listStatistics(watched: readonly Watched[], readable: ReadonlySet<string>): Watched[] {
-  const columns = watched.flatMap(({ masked }) => masked)
+function listStatistics(columns: readonly WatchedColumn[], readable: ReadonlySet<string>): Watched[] {
   const byName = (some: readonly WatchedColumn[]) => [
     ...new Map(some.map((each) => [each.column, each])).values(),
   ]
@@ -259,10 +267,10 @@ async function readTwins(sql: Sql, guard: string): Promise<Map<number, number>> 
 }
 
 async function readNames(sql: Sql, oids: readonly number[]) {
-  return await sql<{ oid: number; schema: string; name: string; attributes: string[] }[]>`
+  return await sql<{ oid: number; schema: string; name: string; attributes: string[]; isStored: boolean }[]>`
     select c.oid::int8 as oid, n.nspname::text as schema, c.relname::text as name,
       array(select a.attname::text from pg_catalog.pg_attribute a where a.attrelid = c.oid and a.attnum > 0
-        and not a.attisdropped order by a.attnum) as attributes
+        and not a.attisdropped order by a.attnum) as attributes, c.relkind = 'm' as "isStored"
     from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
     where c.oid = any(${oids}::oid[]) order by 2, 3`
 }

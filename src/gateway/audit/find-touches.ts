@@ -22,7 +22,8 @@ export function findTouches({ stmt }: Statement, references: References, names: 
   for (const write of references.writes) toucher.write(write)
   if (defining.has(kind ?? '')) for (const relation of references.relations) toucher.pass(relation)
   toucher.found.isUnparsed =
-    references.hasHiddenCode || references.calls.some(runsText) || renamesWatched(kind, node, names)
+    references.hasHiddenCode || references.calls.some(runsText) || changesUnnamed(kind, node, names)
+  toucher.foundOnError.isUnparsed = rebuilding.has(kind ?? '')
   return {
     touch: touchOf(kindOf(kind, node), toucher.found),
     onError: touchOf(kindOf(kind, node), toucher.foundOnError),
@@ -35,10 +36,21 @@ export function findTouches({ stmt }: Statement, references: References, names: 
 /** Statements that make a view or rule, by which rows of another relation can be changed before the gateway has heard of it. */
 const defining = new Set(['ViewStmt', 'RuleStmt', 'CreateSchemaStmt'])
 
-/** Reads by the new name are not recognised before the gateway has heard of it. */
-function renamesWatched(kind: string | undefined, node: Node, names: Names): boolean {
+/** Statements that read tables as their owners, to build them or what is derived from them anew: errors may show any value. */
+const rebuilding = new Set(['ReindexStmt', 'ClusterStmt', 'VacuumStmt', 'RefreshMatViewStmt'])
+
+/** Objects that stand for relations, or for columns of them. */
+const containing = new Set(['OBJECT_SCHEMA', 'OBJECT_ATTRIBUTE', 'OBJECT_EXTENSION'])
+
+/**
+ * The statement gives a new name to something masked: reads by it are not recognised before the gateway has heard of it. Or it changes
+ * masked columns by their type, or checks them by their domain.
+ */
+function changesUnnamed(kind: string | undefined, node: Node, names: Names): boolean {
+  if (kind === 'AlterDomainStmt') return true
+  if (kind === 'AlterTableStmt') return node.objtype === 'OBJECT_TYPE'
   if (kind !== 'RenameStmt' && kind !== 'AlterObjectSchemaStmt') return false
-  if (node.renameType === 'OBJECT_SCHEMA') return true
+  if (containing.has(node.renameType) || containing.has(node.objectType)) return true
   return node.relation !== undefined && findPossible(names, node.relation) !== undefined
 }
 
@@ -68,6 +80,11 @@ class Toucher {
     const relation = this.#find(reference)
     if (!relation) return
     if (use === 'other') this.#read(relation.masked)
+    // Another table may be tied to it: writes to that one then fail alike before the gateway has heard of it.
+    if (use === 'other' || use === 'parent') {
+      this.#fail(relation.fails, this.found)
+      this.#fail(relation.failsOnChange, this.found)
+    }
     if (writes.has(use)) this.#read(relation.rules)
     if (use !== 'read' && use !== 'copyTo' && !writes.has(use)) return
     const moves = use === 'read' && isReplaced(reference, this.#names)

@@ -8,7 +8,9 @@ import type { TextAnalysis } from './text-analysis.ts'
 import { TextCache } from './text-cache.ts'
 
 /** Words by which a statement changes what a name means in its session. */
-const nameChanging = ['search_path', 'schema', 'discard', 'reset']
+const nameChanging = ['search_path', 'schema', 'discard', 'reset', 'attribute']
+/** Words of statements whose errors show values of tables that they do not name. */
+const failing = ['domain', 'reindex', 'cluster', 'vacuum', 'analyze', 'analyse']
 /** Words of statements that run what is not in them. */
 const running = ['prepare', 'execute', 'do', 'function', 'procedure', 'operator', 'aggregate', ...textRunners]
 const word = /[\p{L}\p{N}\p{M}_$]+/gu
@@ -34,7 +36,7 @@ export class MaskMap {
   /** Of names that several relations have: found once, and asked for with every reference. */
   readonly #joined = new BoundedCache<WatchedRelation>(maxJoined)
   readonly #pathDependence = new Map<string, boolean>()
-  readonly #words = new Set<string>([...nameChanging, ...running])
+  readonly #words = new Set<string>([...nameChanging, ...failing, ...running])
   /** A name without any word in it: then every text has to be looked at. */
   #isWordless = false
   /** Analysed texts under this map, by search path; dropped with the map. */

@@ -35,14 +35,20 @@ export function hideName(hidden: Set<string>, name: string): void {
 
 /** The masked relation of a name; undefined also where a temporary one comes first. */
 export function findMasked(names: Names, range: RangeVar): MaskedRelation | undefined {
-  const schema = isTemporary(names, range) ? undefined : findSchema(names, range)
+  const schema = isMovable(names, range) ? findSchema(names, range) : undefined
   return schema === undefined ? undefined : names.masks.find(schema, range.relname)
 }
 
 /** The relation whose twin goes by this name. */
 export function findBase(names: Names, range: RangeVar): MaskedRelation | undefined {
-  const schema = isTemporary(names, range) ? undefined : findSchema(names, range)
+  const schema = isMovable(names, range) ? findSchema(names, range) : undefined
   return schema === undefined ? undefined : names.masks.findBase(schema, range.relname)
+}
+
+/** A name with another database stays: PostgreSQL tells its client what it makes of it. */
+function isMovable(names: Names, range: RangeVar): boolean {
+  const isHere = range.catalogname === undefined || range.catalogname === names.database
+  return isHere && !isTemporary(names, range)
 }
 
 /**
@@ -50,8 +56,7 @@ export function findBase(names: Names, range: RangeVar): MaskedRelation | undefi
  * hide it: whether one still exists is a guess.
  */
 export function findWatched(names: Names, range: RangeVar): WatchedRelation | undefined {
-  const { masks, database } = names
-  if (range.catalogname !== undefined && range.catalogname !== database) return undefined
+  const { masks } = names
   const schema = findSchema(names, range)
   if (schema === 'pg_temp') return masks.findWatchedTemporary(range.relname)
   return schema === undefined
@@ -59,8 +64,11 @@ export function findWatched(names: Names, range: RangeVar): WatchedRelation | un
     : masks.findWatched(schema, range.relname)
 }
 
-export function findSchema(names: Names, { catalogname, schemaname, relname }: RangeVar): string | undefined {
-  if (catalogname !== undefined && catalogname !== names.database) return undefined
+/**
+ * A database in front of the name is taken for this one: PostgreSQL refuses every other, and its name may be in another encoding
+ * than the database.
+ */
+export function findSchema(names: Names, { schemaname, relname }: RangeVar): string | undefined {
   return schemaname ?? names.masks.resolve(relname, names)
 }
 

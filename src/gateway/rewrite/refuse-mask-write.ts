@@ -62,10 +62,7 @@ function isMaskedTarget(
   const watched = findWatched(names, range)
   if (!watched) return false
   const name = column ?? (at === undefined ? undefined : watched.attributes[at])
-  return (
-    watched.shows.length > 0 ||
-    watched.masked.some(({ attribute }) => name === undefined || attribute === name)
-  )
+  return watched.shows.length > 0 || findMaskedColumns(watched, name).length > 0
 }
 
 function describe(column: string, { range }: RelationReference, overwrites: boolean): StatementRefusal {
