@@ -24,6 +24,8 @@ export interface FoundDatabase {
   /** How the management API calls it. */
   readonly target: string
   readonly address: BackendAddress
+  /** Of the binding that the address is of. Databases that are not bound have none. */
+  readonly version?: string
   /** It is on the server of a bound database: nothing is masked there, and no principal is let in. */
   readonly isUnbound?: boolean
   /** Sessions that ask for read-only transactions go to a standby. */
@@ -37,7 +39,7 @@ export interface BoundPlaces {
   /** Sessions are at the primary of several hosts, or at a standby, and are watched for that. */
   readonly isSeveral: boolean
   /** Of the binding: another one after each change. Databases that are not bound have none. */
-  readonly version?: number
+  readonly version?: string
 }
 
 /** Of the standbys of a database, for sessions that are there. */
@@ -144,9 +146,16 @@ export interface CredentialCheck {
   readonly principal: Principal | undefined
 }
 
+export interface LoginAccess {
+  readonly role: string
+  readonly password: string
+  /** Of the binding that the password is of. */
+  readonly version: string
+}
+
 /** How to log in as the role that the controller keeps for a principal, or why that cannot be. */
 export type PreparedLogin =
-  | { readonly kind: 'ready'; readonly login: { readonly role: string; readonly password: string } }
+  | { readonly kind: 'ready'; readonly login: LoginAccess }
   | { readonly kind: 'noRole' }
   | { readonly kind: 'nameTaken'; readonly role: string }
   | { readonly kind: 'blocked'; readonly role: string }

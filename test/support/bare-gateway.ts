@@ -43,7 +43,7 @@ export const testLimits: GatewayLimits = {
 }
 
 function placesOf({ database, others, ...own }: BackendAddress): BoundPlaces {
-  return { database, places: [own, ...(others ?? [])], isSeveral: others !== undefined }
+  return { database, places: [own, ...(others ?? [])], isSeveral: others !== undefined, version: '1' }
 }
 
 /** A gateway by itself before one database, without the rest of the service. */
@@ -60,6 +60,7 @@ export async function openBareGateway(
   const found = {
     id: 'one',
     target: 'one',
+    version: '1',
     address: {
       host: hostname,
       port: Number(port),

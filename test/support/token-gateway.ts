@@ -24,7 +24,7 @@ export async function openTokenGateway(
   const role = target.role('analyst')
   const accepting: Partial<GatewayPorts> = {
     checkToken: async () => ({ kind: 'accepted', principal: testPrincipal('ana') }),
-    prepareLogin: async () => ({ kind: 'ready', login: { role, password: passwordOf() } }),
+    prepareLogin: async () => ({ kind: 'ready', login: { role, password: passwordOf(), version: '1' } }),
     ...ports,
   }
   const bare = await openBareGateway(target.database, target.url, {}, {}, { workers, ports: accepting })

@@ -152,7 +152,8 @@ export class Logins {
       const isReset = reset && attempt === 1
       if (login?.isFresh && isEmpty(planned.plan) && !isReset) {
         const { password } = derived
-        return { kind: 'ready', login: { role: login.name, oid: login.oid, password }, changed: isChanged }
+        const access = { role: login.name, oid: login.oid, password, version: binding }
+        return { kind: 'ready', login: access, changed: isChanged }
       }
       const made = await this.#change(database, databaseId, planned.plan, (tx) =>
         this.#make(tx, databaseId, principalId, derived),

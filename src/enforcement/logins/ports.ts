@@ -14,6 +14,8 @@ export interface Login {
   readonly role: string
   readonly oid: number
   readonly password: string
+  /** Of the binding that the password is of. */
+  readonly version: string
 }
 
 export type LoginOutcome =

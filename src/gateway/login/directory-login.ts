@@ -2,10 +2,9 @@ import { splitCredentialName } from '../../kernel/uuid.ts'
 import { int32, message, readFirstResponse, writeMechanisms } from '../../wire/messages.ts'
 import { Refusal, type RefusalName, refuse, violation } from '../../wire/refusal.ts'
 import { ScramServer, scramMechanism } from '../../wire/scram.ts'
-import type { FoundDatabase, GatewayPorts, PreparedLogin, Principal } from '../ports.ts'
+import type { FoundDatabase, GatewayPorts, LoginAccess, Principal } from '../ports.ts'
 import { type Side, takePassword } from './authenticate.ts'
 
-type Login = Extract<PreparedLogin, { kind: 'ready' }>['login']
 type Ports = Pick<
   GatewayPorts,
   'checkToken' | 'findCredential' | 'recordProof' | 'prepareLogin' | 'recordRefusal' | 'log'
@@ -70,7 +69,7 @@ export class DirectoryLogin {
   }
 
   /** How to log in as the principal's role in this database. */
-  async prepare({ id }: Principal, isReset: boolean): Promise<Login> {
+  async prepare({ id }: Principal, isReset: boolean): Promise<LoginAccess> {
     const prepared = await this.#ask(() => this.#ports.prepareLogin(this.#visit.database.id, id, isReset))
     switch (prepared.kind) {
       case 'ready':

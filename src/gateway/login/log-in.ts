@@ -64,10 +64,11 @@ async function logInAsPrincipal(client: Greeted, options: LogInOptions): Promise
   const login = new DirectoryLogin({ name, database, from }, ports)
   const principal = await login.check(client)
   for (let attempt = 1; ; attempt++) {
-    const { role, password } = await login.prepare(principal, attempt > 1)
+    const { role, password, version } = await login.prepare(principal, attempt > 1)
+    // By its place, a server that was bound before and is again would pass for the one that has this password.
+    if (version !== database.version) refuse('BindingChanged')
     const backend = await start(role, options)
-    // The password is that of the binding of now: a server that was bound before gets no proof of it.
-    await requirePlace(database.id, backend.address, ports)
+    await requirePlace(database.id, backend.address, ports, version)
     const failed = await proveLogin(backend, password)
     if (!failed) {
       client.socket.write(message('R', int32(0)))

@@ -13,14 +13,17 @@ export function isAtPlace(address: BackendAddress, bound: BoundPlaces | undefine
   return bound.isSeveral === isWatched && bound.places.some((place) => isSamePlace(place, address))
 }
 
-/** Refuses a login whose database was bound elsewhere since it was found. */
+/** Refuses a login whose database was bound elsewhere since it was found; with a version, one whose binding was stored again. */
 export async function requirePlace(
   databaseId: string,
   address: BackendAddress,
   ports: Pick<GatewayPorts, 'findPlaces'>,
+  version?: string,
 ): Promise<void> {
   const places = await ports
     .findPlaces([databaseId])
     .catch((cause: unknown) => refuse('StoreUnavailable', {}, { cause }))
-  if (!isAtPlace(address, places.get(databaseId))) refuse('BindingChanged')
+  const bound = places.get(databaseId)
+  if (!isAtPlace(address, bound)) refuse('BindingChanged')
+  if (version !== undefined && version !== bound?.version) refuse('BindingChanged')
 }

@@ -8,6 +8,8 @@ export interface Bound {
   readonly id: string
   /** Its path, in lower case. */
   readonly target: string
+  /** Of the binding, which the address is of. */
+  readonly version?: string
   readonly address: Pick<DatabaseAddress, 'database' | 'ssl'> &
     LocatedPlace & {
       /** Where the database may be instead. */
@@ -35,13 +37,14 @@ export async function findBound(
   tenantId: string,
   text: string,
 ): Promise<Bound[]> {
-  const rows = await sql<{ id: string; target: string; binding: Binding }[]>`
-    select id, key as target, binding from masked_database
+  const rows = await sql<{ id: string; target: string; binding: Binding; version: string }[]>`
+    select id, key as target, binding, binding_version::text as version from masked_database
     where tenant_id = ${tenantId} and binding is not null and ${isNamed(sql, readName(text))} limit 2`
   return await Promise.all(
-    rows.map(async ({ id, target, binding }) => ({
+    rows.map(async ({ id, target, binding, version }) => ({
       id,
       target,
+      version,
       address: await locate(id, binding, locator),
       readsAtStandby: binding.readOnlySessions === 'Standby',
     })),

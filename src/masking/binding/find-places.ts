@@ -9,7 +9,7 @@ interface BoundPlaces {
   readonly places: readonly Place[]
   /** Its binding names several hosts. */
   readonly isSeveral: boolean
-  readonly version?: number
+  readonly version?: string
 }
 
 type PlacedBinding = Pick<Binding, 'host' | 'port' | 'others' | 'database'>
@@ -22,8 +22,8 @@ export async function findPlaces(
 ): Promise<Map<string, BoundPlaces>> {
   const unbound = ids.filter((id) => !isUuid(id))
   const [own, all] = await Promise.all([
-    sql<{ id: string; binding: PlacedBinding; version: number }[]>`
-      select id, ${placeColumn(sql)} as binding, binding_version as version from masked_database
+    sql<{ id: string; binding: PlacedBinding; version: string }[]>`
+      select id, ${placeColumn(sql)} as binding, binding_version::text as version from masked_database
       where id = any(${ids.filter(isUuid)}::uuid[]) and binding is not null`,
     unbound.length === 0
       ? []

@@ -174,7 +174,7 @@ describe('sessions of a binding that leads elsewhere by now', () => {
     async (t) => {
       const place = { host: '127.0.0.1', port: 5432, addresses: [] }
       const bindingTo = (database: string, version: number): BoundPlaces => ({
-        ...{ database, places: [place], isSeveral: false, version },
+        ...{ database, places: [place], isSeveral: false, version: String(version) },
       })
       let bound = bindingTo('former', 1)
       /** For each reading during which the binding changes: where the masks are from, and the binding behind it. */
@@ -216,7 +216,7 @@ describe('sessions of a binding that leads elsewhere by now', () => {
       'A login that is under way when the binding changes opens no session: 57P01. The former server gets no…',
       async (t) => {
         const { host, port, database } = bindingOf(gateway.masked().url)
-        const here: BoundPlaces = { database, places: [{ host, port }], isSeveral: false }
+        const here: BoundPlaces = { database, places: [{ host, port }], isSeveral: false, version: '1' }
         const elsewhere: Record<string, BoundPlaces> = {
           'another database': { ...here, database: 'another' },
           'another port': { ...here, places: [{ host, port: port + 1 }] },
@@ -246,6 +246,51 @@ describe('sessions of a binding that leads elsewhere by now', () => {
         }
         answers = [here]
         for (const connect of [asRole, asPerson]) assert.ok((await (await connect()).query(read)).rowCount)
+      },
+    )
+
+  // The server is bound, then another, then the first again: by its place alone it is the one of the login.
+  for (const workers of [1, 2])
+    clause(
+      'GATE-289',
+      'A directory login goes to the servers of the very binding that the password of its login role is of…',
+      async (t) => {
+        const { host, port, database } = bindingOf(gateway.masked().url)
+        const own = { version: '1', password: 'secret' }
+        const next = { version: '2', password: 'of the next binding' }
+        let [bound, prepared] = ['1', [own]]
+        let preparations = 0
+        const { asPerson } = await openTokenGateway(t, gateway, {
+          workers,
+          ports: {
+            findPlaces: async (ids) =>
+              new Map(
+                ids.map((id) => [
+                  id,
+                  { database, places: [{ host, port }], isSeveral: false, version: bound },
+                ]),
+              ),
+            async prepareLogin() {
+              const login = prepared[Math.min(preparations, prepared.length - 1)] ?? own
+              preparations++
+              return { kind: 'ready', login: { role: gateway.masked().role('analyst'), ...login } }
+            },
+          },
+        })
+        // Where a proof of a wrong password were sent, the server would refuse it: 28P01.
+        const logins: [string, string, (typeof own)[], number][] = [
+          ['bound elsewhere and back since the password was made', '3', [next], 1],
+          ['bound elsewhere since the password was made', '2', [next], 1],
+          ['bound elsewhere and back while the server is connected to', '3', [own], 1],
+          ['bound elsewhere while the server refuses a password', '1', [{ ...next, version: '1' }, next], 2],
+        ]
+        for (const [what, now, logIns, expected] of logins) {
+          ;[bound, prepared, preparations] = [now, logIns, 0]
+          await assert.rejects(asPerson(), { code: '57P01' }, what)
+          assert.equal(preparations, expected, what)
+        }
+        ;[bound, prepared] = ['1', [own]]
+        assert.ok((await (await asPerson()).query(read)).rowCount)
       },
     )
 })

@@ -99,7 +99,7 @@ describe('a login that takes too long', () => {
         prepareLogin: () =>
           until.then(() => ({
             kind: 'ready',
-            login: { role: target.role('analyst'), password: 'secret' },
+            login: { role: target.role('analyst'), password: 'secret', version: '1' },
           })),
       }),
     }
