@@ -14,11 +14,14 @@ export class SessionTouches {
   #length = 0
   #leftOut = 0
   #hasNew = false
-  /** What an error may show before the transaction ends, each once. */
-  readonly #exposed = new Map<string, Touch>()
+  /** What an error may show before the transaction ends, each once, with the last segment that it ran in. */
+  readonly #exposed = new Map<string, { readonly touch: Touch; segment: number }>()
   #exposedLength = 0
-  /** There was more than that. */
-  #isMoreExposed = false
+  /** The last segment with more than that. */
+  #moreExposedIn: number | undefined
+  /** Segments that were sent, each up to a message that ReadyForQuery answers, and those of them that are over. */
+  #segments = 0
+  #over = 0
   /** How many statements ran. */
   statements = 0
 
@@ -54,26 +57,43 @@ export class SessionTouches {
 
   /** A statement runs whose transaction may fail with these values in the error. */
   expose(touch: Touch): void {
-    if (this.#exposed.has(touch.key)) return
+    const known = this.#exposed.get(touch.key)
+    if (known) {
+      known.segment = this.#segments
+      return
+    }
     if (this.#exposed.size >= maxDifferent || this.#exposedLength + touch.key.length > maxLength) {
-      this.#isMoreExposed = true
+      this.#moreExposedIn = this.#segments
       return
     }
     this.#exposedLength += touch.key.length
-    this.#exposed.set(touch.key, touch)
+    this.#exposed.set(touch.key, { touch, segment: this.#segments })
   }
 
   /** The server reported an error. It may be about any statement of the transaction. */
   fail(): void {
-    for (const touch of this.#exposed.values()) this.count(touch)
-    if (this.#isMoreExposed) this.countUnknown()
+    for (const { touch } of this.#exposed.values()) this.count(touch)
+    if (this.#moreExposedIn !== undefined) this.countUnknown()
   }
 
-  /** No statement is left that an error can be about. */
-  settle(): void {
-    this.#exposed.clear()
-    this.#exposedLength = 0
-    this.#isMoreExposed = false
+  /** A message was sent that ReadyForQuery answers, unless the server skips or ignores the message. */
+  endSegment(): void {
+    this.#segments++
+  }
+
+  /**
+   * ReadyForQuery. Each answers one such message, in order. So no fewer segments are over than were answered, whichever the server
+   * skipped; `ignored`: so many more. `isIdle`: no transaction is open, and no error can be about these any more.
+   */
+  hearReady(isIdle: boolean, ignored: number): void {
+    this.#over = Math.min(this.#over + 1 + ignored, this.#segments)
+    if (!isIdle) return
+    for (const [key, { segment }] of this.#exposed) {
+      if (segment >= this.#over) continue
+      this.#exposed.delete(key)
+      this.#exposedLength -= key.length
+    }
+    if (this.#moreExposedIn !== undefined && this.#moreExposedIn < this.#over) this.#moreExposedIn = undefined
   }
 
   count(touch: Touch): void {

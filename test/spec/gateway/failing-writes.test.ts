@@ -3,6 +3,8 @@ import { after, before, describe } from 'node:test'
 import pg from 'pg'
 import { readWatched } from '../../../src/enforcement/per-role/read-watched.ts'
 import { reconcile } from '../../../src/enforcement/reconcile.ts'
+import { message, query } from '../../../src/wire/messages.ts'
+import { connectWire } from '../../support/byte-client.ts'
 import { clause } from '../../support/clause.ts'
 import { majorOf } from '../../support/cluster.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
@@ -151,6 +153,45 @@ forEachCluster((cluster) => {
           fails.map((row) => rows[row]),
           [['public.stays.room']],
         )
+      },
+    )
+
+    clause(
+      'GATE-264',
+      'An error counts the writes of transactions that may not be over (GATE-255), also where the client sends…',
+      async () => {
+        const writes = query(`update public.people set name = 'Ann' where id = 1`)
+        const fails = query('update public.people set name = null where id = 1')
+        const sleeps = query('select pg_sleep(0.2)')
+        const course = async (run: (client: Awaited<ReturnType<typeof connectWire>>) => Promise<void>) => {
+          const touches = await gateway.watch(async () => {
+            const client = await connectWire(gateway.configOf('auditor'))
+            await run(client)
+            await client.close()
+          })
+          return [...new Set(touches.flatMap(({ raw }) => raw))]
+        }
+        // The server always has something to do.
+        const pipelined = await course(async (client) => {
+          client.write(writes, sleeps)
+          await client.read()
+          client.write(query('select 1/0'), sleeps)
+          assert.equal((await client.read(2)).error?.get('C'), '22012')
+          await client.read()
+        })
+        assert.deepEqual(pipelined, [])
+        const late = await course(async (client) => {
+          client.write(sleeps, fails)
+          assert.match((await client.read(2)).error?.get('D') ?? '', new RegExp(value))
+        })
+        assert.deepEqual(late, [email])
+        const copied = await course(async (client) => {
+          client.write(query('copy public.orders from stdin'), message('d', 'x\n'), message('S'))
+          assert.equal((await client.read()).error?.get('C'), '22P02')
+          client.write(fails)
+          assert.match((await client.read(2)).error?.get('D') ?? '', new RegExp(value))
+        })
+        assert.deepEqual(copied, [email])
       },
     )
 

@@ -68,6 +68,8 @@ export class Pipeline {
   /** Statements of PREPARE in queries that were not answered. */
   #preparing = 0
   #copyEnds = 0
+  /** Syncs within the COPY that runs. The server ignores them, unless the COPY fails before it reads them. */
+  #ignored = 0
   /** Messages of the extended protocol that no Sync has followed yet. */
   #isOpen = false
   #isMixed = false
@@ -85,8 +87,9 @@ export class Pipeline {
   }
 
   /**
-   * The client once sent a simple query behind messages without a Sync, or a Sync within a COPY, which drivers hardly do. The
-   * gateway cannot tell whether an error skips that query, or the COPY that Sync, so it cannot attribute answers any more.
+   * The client once sent a simple query behind messages without a Sync, a Sync within a COPY that failed or was under way, or more ends of
+   * COPYs than are held, which drivers hardly do. The gateway cannot tell whether an error skips that query, or the COPY that Sync, so
+   * it cannot attribute answers any more.
    */
   get isMixed(): boolean {
     return this.#isMixed
@@ -100,11 +103,6 @@ export class Pipeline {
   /** The server has answered everything. */
   get isDone(): boolean {
     return this.#first() === undefined
-  }
-
-  /** Messages of the extended protocol were sent that no Sync has followed yet. */
-  get isOpen(): boolean {
-    return this.#isOpen
   }
 
   /** The next answer is to a query of the gateway. */
@@ -136,6 +134,7 @@ export class Pipeline {
   sendCopyEnd(): void {
     if (!this.#isCopying && this.#copyEnds < maxCopyEnds)
       this.#send({ ends: false, rewritten: undefined, copyEnds: 1 })
+    else if (!this.#isCopying) this.#isMixed = true
     this.#isCopying = false
   }
 
@@ -169,7 +168,7 @@ export class Pipeline {
     const first = this.#first()
     const query = first?.ends && !first.isSync ? first : undefined
     if (query) at = this.#passCopyEnds() + 1
-    while (sent[at]?.isSync) at++
+    for (; sent[at]?.isSync; at++) this.#ignored++
     const end = sent[at]
     this.#isCopying = end === undefined
     if (end?.copyEnds) {
@@ -184,6 +183,8 @@ export class Pipeline {
   /** An error ends a COPY, too. Outside of a simple query the server ignores everything before the next Sync. */
   failed(): void {
     this.#isCopying = false
+    this.#isMixed ||= this.#ignored > 0
+    this.#ignored = 0
     const first = this.#first()
     if (first?.ends && !first.isSync) return
     for (let one = first; one && !one.isSync; one = this.#first()) this.#skipFirst(one)
@@ -206,13 +207,17 @@ export class Pipeline {
     return prepares.shift()
   }
 
-  ready(): void {
+  /** Returns how many Syncs the server is certain to have ignored: the COPY that they stood in did not fail. */
+  ready(): number {
+    const ignored = this.#isMixed ? 0 : this.#ignored
+    this.#ignored = 0
     this.#isQuiet = true
     this.#isSkipping = false
     this.#isCopying = false
     for (let one = this.#first(); one?.ends === false; one = this.#first()) this.#skipFirst(one)
     const answered = this.#first()
     if (answered) this.#skipFirst(answered)
+    return ignored
   }
 
   /**

@@ -74,6 +74,7 @@ export class StatementLedger {
 
   /** A query of the gateway's own, which the client does not hear of. */
   sendOwnQuery(): void {
+    this.#touches.endSegment()
     this.#pipeline.sendOwn()
   }
 
@@ -208,9 +209,8 @@ export class StatementLedger {
 
   /** `isIdle`: no transaction is open. */
   hearReady(isIdle = false): void {
-    this.#pipeline.ready()
+    this.#touches.hearReady(isIdle, this.#pipeline.ready())
     if (!this.#pipeline.isDone) return
-    if (isIdle && !this.#pipeline.isOpen && !this.#pipeline.isMixed) this.#touches.settle()
     this.#settings.ready()
     this.#segment++
     for (const statement of this.#unsettled) {
@@ -273,6 +273,7 @@ export class StatementLedger {
   }
 
   #endSegment(): void {
+    this.#touches.endSegment()
     this.#settings.end()
     this.#segment++
   }

@@ -102,6 +102,32 @@ describe('what a session touches', () => {
     assert.equal(touches.take().leftOut, 1)
   })
 
+  test('a Sync that is answered after its COPY failed makes no other statement count', () => {
+    const { ledger, query, parse, bind, counts } = open()
+    parse('s', [reads('a')])
+    ledger.sendSync()
+    ledger.hearComplete()
+    ledger.hearReady(true)
+    query([])
+    ledger.sendSync()
+    ledger.hearCopyIn()
+    ledger.missError()
+    ledger.hearReady(true)
+    parse('', [])
+    ledger.sendSync()
+    // The server refuses it: there is a statement of that name.
+    parse('s', [])
+    ledger.sendSync()
+    ledger.hearReady(true)
+    ledger.hearComplete()
+    ledger.hearReady(true)
+    ledger.missError()
+    ledger.hearReady(true)
+    bind('s')
+    bind('s')
+    assert.deepEqual(counts(), ['a 2'])
+  })
+
   test('what was prepared under other masks may touch more than was found', () => {
     const { query, parse, bind, counts } = open()
     parse('clean', [])
