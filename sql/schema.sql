@@ -197,6 +197,7 @@ create table exempt_role (
   entry text collate "C" not null,
   role_oid bigint,
   is_taken boolean default false not null,
+  is_pinned boolean default false not null,
   constraint exempt_role_pkey PRIMARY KEY (database_id, entry),
   constraint exempt_role_database_id_fkey FOREIGN KEY (database_id) REFERENCES masked_database(id) ON DELETE CASCADE
 );

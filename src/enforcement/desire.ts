@@ -160,7 +160,7 @@ export function desire(
       notes.push(twinEmptied(emptied))
   const roleMakers = listRoleMakers(snapshot.roles, snapshot.user)
   for (const entry of policy.rules.length > 0 ? policy.exemptRoles : [])
-    if (!matches(entry, snapshot)) notes.push(exemptsNothing(entry))
+    if (!matches(entry, snapshot)) notes.push(exemptsNothing(entry, roleMakers))
   for (const entry of policy.rules.length > 0 ? (policy.namedEntries ?? []) : [])
     if (snapshot.roles.has(entry) && !exempt.roles.has(entry)) notes.push(exemptsNoRole(entry))
   for (const entry of policy.takenNames ?? []) notes.push(exemptNameTaken(entry, roleMakers))

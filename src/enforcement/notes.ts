@@ -138,8 +138,12 @@ export function ownerReads(relation: Relation, heir: string): Note {
 }
 
 /** An entry may be of a role that does not exist yet; it is more often a name that was mistyped. */
-export function exemptsNothing(entry: string): Note {
-  const message = `The exempt list names ${quoteIdentifier(entry)}, which is neither a role of the database nor a user, application or group of the directory: it exempts no one.`
+export function exemptsNothing(entry: string, makers: readonly string[]): Note {
+  const later =
+    makers.length === 0
+      ? ''
+      : ` As roles other than superusers can create roles (${makers.map(quoteIdentifier).join(', ')}), a role that gets the name later is not exempt either: create it, then remove the entry and add it again.`
+  const message = `The exempt list names ${quoteIdentifier(entry)}, which is neither a role of the database nor a user, application or group of the directory: it exempts no one.${later}`
   return { code: 'ExemptsNothing', target: entry, message }
 }
 
@@ -150,11 +154,11 @@ export function exemptsNoRole(entry: string): Note {
   return { code: 'ExemptsNoRole', target: entry, message }
 }
 
-/** The role came after the entry, and a role with CREATEROLE could have created it; or the entry named an object of the directory. */
+/** The role came after the entry, and a role that has CREATEROLE, or had it, could have created it; or the entry named an object of the directory. */
 export function exemptNameTaken(entry: string, makers: readonly string[]): Note {
   const role = quoteIdentifier(entry)
   const named = makers.length === 0 ? '' : ` (${makers.map(quoteIdentifier).join(', ')})`
-  const message = `The role ${role} took the name of an exempt entry after the entry was stored, while roles other than superusers could create roles${named}, or the entry named an object of the directory before. It is not exempt. If it is meant to be, remove the entry and add it again.`
+  const message = `The role ${role} took the name of an exempt entry after the entry was stored. Roles other than superusers can create roles${named}, or could when a turn judged the entry, or the entry named an object of the directory before. It is not exempt. If it is meant to be, remove the entry and add it again.`
   return { code: 'ExemptNameTaken', target: entry, message }
 }
 

@@ -14,6 +14,11 @@ export interface KnownRole {
    * entry named an object of the directory.
    */
   readonly isTaken: boolean
+  /**
+   * A turn judged the entry while a role that is not trusted had CREATEROLE. A role that takes the name later does not count, also when
+   * CREATEROLE is gone by then: it may have been renamed in a transaction that was open, or between two turns (ENF-357).
+   */
+  readonly isPinned: boolean
 }
 
 /** By entry of an exempt list. */
@@ -45,7 +50,8 @@ export interface SettledExempt {
  * An entry exempts the role that it named when it was stored. A role that takes the name later counts too, unless a role other than
  * superusers and the binding's may create roles: that role could have taken the name to be exempt, or to stay so. Since PostgreSQL 16
  * its creator could have hidden its tracks, so it does not matter which role holds ADMIN on it. Before 16 CREATEROLE reaches every role
- * anyway. A name that was taken so stays refused: an operator who then takes CREATEROLE away must not exempt the role by that. So does
+ * anyway. A name that was taken so stays refused: an operator who then takes CREATEROLE away must not exempt the role by that. PostgreSQL
+ * does not tell when a name was taken, so every entry that is judged while there is such a role stays with its first role. Also refused is
  * the name of a directory object: deleting or renaming the object must not exempt a role that waits under its name (ENF-315).
  * `stored` is what the store had when the entries were read. `isStored`: false leaves it as it is, for entries that are proposed
  * alone. Null: the store has other rows by now, so that nothing is judged.
@@ -71,16 +77,17 @@ export async function settleExempt(
     return before !== undefined && now !== null && before.oid !== now
   }
   const late = named.filter(isLate)
-  const makers = late.length === 0 ? [] : listRoleMakers(roles, server?.user ?? '')
-  const takenNames = late.filter((entry) => makers.length > 0 || known.get(entry)?.isTaken)
+  const hasMakers = listRoleMakers(roles, server?.user ?? '').length > 0
+  const isRefused = (one: KnownRole | undefined) => hasMakers || one?.isTaken || one?.isPinned
+  const takenNames = late.filter((entry) => isRefused(known.get(entry)))
   const keep = (entry: string): KnownRole => {
-    const { oid: before = null, isTaken: wasTaken = false } = known.get(entry) ?? {}
+    const { oid: before = null, isTaken: wasTaken = false, isPinned = false } = known.get(entry) ?? {}
     const isTaken = wasTaken || takenNames.includes(entry)
-    return { oid: isTaken ? before : (oidOf(entry) ?? before), isTaken }
+    return { oid: isTaken ? before : (oidOf(entry) ?? before), isTaken, isPinned: isPinned || hasMakers }
   }
   const next = new Map([
     ...named.map((entry) => [entry, keep(entry)] as const),
-    ...namedEntries.map((entry) => [entry, { oid: null, isTaken: true }] as const),
+    ...namedEntries.map((entry) => [entry, { oid: null, isTaken: true, isPinned: false }] as const),
   ])
   if (isStored && !isSame(known, next) && !(await store.write(place, next, stored))) return null
   return {
@@ -92,17 +99,18 @@ export async function settleExempt(
 
 /**
  * Databases of a server share its roles, so an entry counts for a database that was made anew. Another server gives OIDs to
- * other roles: there an entry is looked at as if it were new, unless its name was taken. That stays refused.
+ * other roles: there an entry is looked at as if it were new, unless its name was taken or free to be taken. Such names stay refused.
  */
-function carryOver({ entry, place, oid, isTaken }: StoredRole, now: string): [string, KnownRole][] {
-  if (now === '' || systemOf(place) === systemOf(now)) return [[entry, { oid, isTaken }]]
-  return isTaken ? [[entry, { oid: null, isTaken }]] : []
+function carryOver({ entry, place, oid, isTaken, isPinned }: StoredRole, now: string): [string, KnownRole][] {
+  if (now === '' || systemOf(place) === systemOf(now)) return [[entry, { oid, isTaken, isPinned }]]
+  return isTaken || (isPinned && oid === null) ? [[entry, { oid: null, isTaken, isPinned }]] : []
 }
 
 const systemOf = (place: string) => place.slice(0, place.indexOf('/'))
 
 function isSame(one: KnownRoles, other: KnownRoles): boolean {
-  const isEqual = (a: KnownRole, b: KnownRole | undefined) => a.oid === b?.oid && a.isTaken === b.isTaken
+  const isEqual = (a: KnownRole, b: KnownRole | undefined) =>
+    a.oid === b?.oid && a.isTaken === b.isTaken && a.isPinned === b.isPinned
   return one.size === other.size && [...one].every(([entry, role]) => isEqual(role, other.get(entry)))
 }
 
@@ -110,7 +118,7 @@ function isSame(one: KnownRoles, other: KnownRoles): boolean {
 export function selectRecords(sql: Sql, databaseId: Fragment): Fragment {
   return sql`
     (select coalesce(jsonb_agg(jsonb_build_object('entry', entry, 'place', place, 'oid', role_oid, 'isTaken', is_taken,
-      'version', xmin::text) order by entry), '[]') from exempt_role where database_id = ${databaseId})`
+      'isPinned', is_pinned, 'version', xmin::text) order by entry), '[]') from exempt_role where database_id = ${databaseId})`
 }
 
 export function createExemptRoleStore(sql: Sql, databaseId: string, lock: DatabaseLock): ExemptRoleStore {
@@ -130,17 +138,19 @@ export function createExemptRoleStore(sql: Sql, databaseId: string, lock: Databa
         judged as (
           select h.id, k.* from held h cross join unnest(${roles.map(({ entry }) => entry)}::text[],
             ${roles.map(({ oid }) => oid)}::int8[], ${roles.map(({ isTaken }) => isTaken)}::boolean[],
-            ${roles.map(({ version }) => version)}::text[]) as k(entry, oid, is_taken, version)
+            ${roles.map(({ isPinned }) => isPinned)}::boolean[], ${roles.map(({ version }) => version)}::text[])
+            as k(entry, oid, is_taken, is_pinned, version)
         ), gone as (
           delete from exempt_role e using held h cross join unnest(${gone.map(({ entry }) => entry)}::text[],
             ${gone.map(({ version }) => version)}::text[]) as g(entry, version)
           where e.database_id = h.id and e.entry = g.entry and e.xmin::text = g.version returning 1
         ), kept as (
-          update exempt_role e set place = ${place}, role_oid = j.oid, is_taken = j.is_taken from judged j
+          update exempt_role e set place = ${place}, role_oid = j.oid, is_taken = j.is_taken, is_pinned = j.is_pinned
+          from judged j
           where e.database_id = j.id and e.entry = j.entry and e.xmin::text = j.version returning 1
         ), fresh as (
-          insert into exempt_role (database_id, place, entry, role_oid, is_taken)
-          select id, ${place}, entry, oid, is_taken from judged where version is null
+          insert into exempt_role (database_id, place, entry, role_oid, is_taken, is_pinned)
+          select id, ${place}, entry, oid, is_taken, is_pinned from judged where version is null
           on conflict (database_id, entry) do nothing returning 1
         )
         select ((select count(*) from gone) + (select count(*) from kept) + (select count(*) from fresh))::int4 as rows`
@@ -166,5 +176,5 @@ export async function recordEntries(
   await tx`
     insert into exempt_role (database_id, place, entry, role_oid, is_taken)
     select ${databaseId}, '', entry, null, true from unnest(${named}::text[]) as e(entry) order by entry
-    on conflict (database_id, entry) do update set place = '', role_oid = null, is_taken = true`
+    on conflict (database_id, entry) do update set place = '', role_oid = null, is_taken = true, is_pinned = false`
 }

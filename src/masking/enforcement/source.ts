@@ -68,6 +68,7 @@ interface ExemptRecord {
   readonly place: string
   readonly oid: number | null
   readonly isTaken: boolean
+  readonly isPinned: boolean
   readonly version: string
 }
 

@@ -251,7 +251,7 @@ forEachCluster((cluster) => {
         await whileAway(async () => {
           for (const name of ['old', 'fresh']) await directory.user(target.role(name))
           await exempt(old, fresh)
-          await store.write(place, new Map([[old, { oid: 5, isTaken: false }]]), read)
+          await store.write(place, new Map([[old, { oid: 5, isTaken: false, isPinned: false }]]), read)
           const rows = (await store.read()).map(({ entry, oid, isTaken }) => [entry, oid, isTaken])
           assert.deepEqual(
             rows.sort(),

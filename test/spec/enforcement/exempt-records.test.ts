@@ -15,8 +15,8 @@ import { waitUntil } from '../../support/wait-until.ts'
 
 type Options = ConstructorParameters<typeof PolicyReader>[0]
 
-const named: KnownRole = { oid: null, isTaken: true }
-const plain: KnownRole = { oid: 5, isTaken: false }
+const named: KnownRole = { oid: null, isTaken: true, isPinned: false }
+const plain: KnownRole = { oid: 5, isTaken: false, isPinned: true }
 
 forEachCluster((cluster) => {
   const open = async () => {
@@ -38,7 +38,7 @@ forEachCluster((cluster) => {
           await recordEntries(tx, id, { added, named: entries })
         }),
       rows: async () =>
-        Object.fromEntries((await known.read()).map(({ entry, oid, isTaken }) => [entry, { oid, isTaken }])),
+        Object.fromEntries((await known.read()).map(({ entry, place, version, ...one }) => [entry, one])),
       isWaiting: async () => {
         const [row] = await sql`
           select count(*)::int as sessions from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
@@ -117,7 +117,7 @@ forEachCluster((cluster) => {
       const read = await known.read()
       const next = new Map([
         ['added', plain],
-        ['changed', { oid: 6, isTaken: false }],
+        ['changed', { oid: 6, isTaken: false, isPinned: false }],
       ])
       let writing: Promise<boolean> | undefined
       await store.database.transaction(async (tx) => {

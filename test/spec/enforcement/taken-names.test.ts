@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
+import pg from 'pg'
 import {
   type ExemptRoleStore,
   type KnownRole,
+  type StoredRole,
   settleExempt,
 } from '../../../src/enforcement/grants/settle-exempt.ts'
 import { reconcile } from '../../../src/enforcement/reconcile.ts'
@@ -102,6 +104,121 @@ forEachCluster((cluster) => {
       await act(`alter role "${entry}" rename to "${role}"`)
       await assert.rejects(reads(), /permission denied/)
       await reconcile(target.database, policy([]))
+    },
+  )
+
+  const pinned =
+    'An entry that a turn judged while roles other than superusers and that of the binding could create roles exempts no role that takes its name later, also when no such role is left…'
+  const openCase = async () => {
+    const target = await createMaskedDatabase(cluster)
+    const run = (text: string) => target.database.sql.unsafe(text)
+    const maker = await target.createRole('maker', 'LOGIN CREATEROLE')
+    const [entry, own] = [target.role('auditor'), target.role('own')]
+    await run(`create table public.person (id int, mail text); insert into public.person values (1, 'raw');
+      grant usage on schema public to public; grant select on public.person to "${maker}"`)
+    await target.runAs('maker', `create role "${own}"`)
+    await target.runAs('maker', `grant "${own}" to "${maker}"`)
+    let stored: StoredRole[] = []
+    const store: ExemptRoleStore = {
+      async write(place, known) {
+        stored = [...known].map(([name, one]) => ({ entry: name, place, version: '', ...one }))
+        return true
+      },
+    }
+    const wanted = policy([rule('public.person.mail')], [entry])
+    const client = new pg.Client({ connectionString: target.urlOf('maker') })
+    client.on('error', () => {})
+    await client.connect()
+    return {
+      entry,
+      own,
+      maker,
+      run,
+      client,
+      withdraw: () => run(`alter role "${maker}" nocreaterole`),
+      async turn() {
+        const settled = await settleExempt(target.database.sql, store, stored, wanted, true)
+        await reconcile(target.database, { ...wanted, ...settled })
+        return settled?.takenNames
+      },
+      reads: () => target.runAs('maker', 'select mail from public.person'),
+      isDenied: () =>
+        assert.rejects(target.runAs('maker', 'select mail from public.person'), /permission denied/),
+      async [Symbol.asyncDispose]() {
+        await client.end().catch(() => {})
+        await reconcile(target.database, policy([]))
+        for (const role of [entry, own]) await run(`drop role if exists "${role}"`)
+        await target[Symbol.asyncDispose]()
+      },
+    }
+  }
+
+  clause('ENF-357', pinned, async () => {
+    await using one = await openCase()
+    await one.turn()
+    await one.client.query(`begin; alter role "${one.own}" rename to "${one.entry}"`)
+    await one.turn()
+    await one.withdraw()
+    assert.deepEqual([await one.turn(), await one.turn()], [[], []])
+    await one.isDenied()
+    await one.client.query('commit')
+    assert.deepEqual(await one.turn(), [one.entry])
+    await one.isDenied()
+    // A role that only a superuser can have created is refused all the same.
+    await one.run(`drop role "${one.entry}"; create role "${one.entry}"`)
+    assert.deepEqual(await one.turn(), [one.entry])
+  })
+
+  // CREATEROLE is withdrawn before the next turn.
+  clause('ENF-357', pinned, async () => {
+    await using one = await openCase()
+    await one.turn()
+    await one.client.query(`alter role "${one.own}" rename to "${one.entry}"`)
+    await one.withdraw()
+    assert.deepEqual(await one.turn(), [one.entry])
+    await one.isDenied()
+  })
+
+  // The role of the entry is dropped, its name is taken and CREATEROLE is withdrawn between two turns.
+  clause('ENF-357', pinned, async () => {
+    await using one = await openCase()
+    await one.run(`create role "${one.entry}"`)
+    assert.deepEqual(await one.turn(), [])
+    await one.run(`drop role "${one.entry}"`)
+    await one.client.query(`alter role "${one.own}" rename to "${one.entry}"`)
+    await one.withdraw()
+    assert.deepEqual(await one.turn(), [one.entry])
+    await one.isDenied()
+  })
+
+  // The role that the entry named stays exempt.
+  clause('ENF-357', pinned, async () => {
+    await using one = await openCase()
+    await one.run(`create role "${one.entry}"`)
+    assert.deepEqual(await one.turn(), [])
+    await one.withdraw()
+    await one.run(`alter role "${one.entry}" rename to "${one.entry}_away"`)
+    assert.deepEqual(await one.turn(), [])
+    await one.run(
+      `alter role "${one.entry}_away" rename to "${one.entry}"; grant "${one.entry}" to "${one.maker}"`,
+    )
+    assert.deepEqual(await one.turn(), [])
+    await one.reads()
+  })
+
+  clause(
+    'ENF-358',
+    'At another server an entry counts as new (ENF-357), unless it had no role at the former one.',
+    async () => {
+      await using target = await createMaskedDatabase(cluster)
+      const entry = await target.createRole('auditor')
+      const store: ExemptRoleStore = { write: async () => true }
+      for (const oid of [5, null]) {
+        const stored = [{ entry, place: '1/2', version: '', oid, isTaken: false, isPinned: true }]
+        const wanted = { exemptRoles: [entry] }
+        const settled = await settleExempt(target.database.sql, store, stored, wanted, true)
+        assert.deepEqual(settled?.takenNames, oid === null ? [entry] : [])
+      }
     },
   )
 })
