@@ -32,6 +32,7 @@ import { createPrimaryFinder } from './enforcement/find-primary.ts'
 import { createInspector } from './enforcement/inspection/inspector.ts'
 import { createBackendEnding } from './enforcement/logins/end-login-sessions.ts'
 import { createMaskReader } from './enforcement/per-role/create-mask-reader.ts'
+import { findMaskedPlaces } from './enforcement/states/find-masked-places.ts'
 import { countStates } from './enforcement/states/list-states.ts'
 import { expectChecks } from './enforcement/states/restored-states.ts'
 import { createEventRecords } from './gateway/audit/record-events.ts'
@@ -319,6 +320,7 @@ export async function startService(options: StartOptions): Promise<Service> {
     limits: readLimits(settings),
     ports: {
       ...createFinders(database.sql, locator, tenantId, settings),
+      findMasked: (identities) => findMaskedPlaces(database.sql, selectBound, identities),
       findStandby: (id, role) => enforcement.standbys.choose(id, role),
       lookAtStandbys: (id, roles) => enforcement.standbys.look(id, roles),
       ...createMaskReader(enforcement, source),

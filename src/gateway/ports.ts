@@ -12,6 +12,8 @@ export type BackendAddress = Pick<DatabaseAddress, 'database' | 'ssl'> &
     readonly others?: readonly BackendPlace[]
     /** It is that of a standby, chosen for a role of this standing. */
     readonly standing?: string
+    /** Of a session in a database that is not bound: its cluster and database, as the server says. */
+    readonly identity?: string
   }
 
 export interface BackendPlace extends Place {
@@ -202,6 +204,8 @@ export interface GatewayPorts {
   findUnbound(name: string): Promise<readonly FoundDatabase[]>
   /** By the ids of found databases. One that is not bound any more has no entry, nor an unbound one that cannot be found any more. */
   findPlaces(databaseIds: readonly string[]): Promise<ReadonlyMap<string, BoundPlaces>>
+  /** Those of the identities whose databases are masked, whatever the server is called in their bindings. */
+  findMasked(identities: readonly string[]): Promise<readonly string[]>
   /** Where the primary of a database on several hosts is; undefined: it is not known. */
   findPrimary(databaseId: string): Promise<Place | undefined>
   /** A standby that has replayed all that the primary has, and the standing of the role; undefined: there is none. */

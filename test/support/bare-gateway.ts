@@ -84,6 +84,7 @@ export async function openBareGateway(
           databases.flatMap((each) => (each ? [[each.id, placesOf(each.address)] as const] : [])),
         )
       },
+      findMasked: async () => [],
       findPrimary: async () => undefined,
       findStandby: async () => undefined,
       lookAtStandbys: async () => ({ standings: new Map(), close: [] }),

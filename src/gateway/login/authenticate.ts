@@ -172,8 +172,37 @@ const aboutItself = `select pg_catalog.concat(exists (
     on r.oid operator(pg_catalog.=) m.member where r.rolname operator(pg_catalog.=) session_user order by 1),
   ' ', pg_catalog.current_setting('search_path'))`
 
-export async function askAboutItself({ socket, reader }: Side): Promise<OwnSession> {
-  socket.write(query(aboutItself))
+export async function askAboutItself(backend: Side): Promise<OwnSession> {
+  const found = await ask(backend, aboutItself)
+  const [, isOfLoginRole, isStandby, isMasked, memberships, searchPath] =
+    /^([tf]) ([tf]) ([tf]) (\S*) (.*)$/s.exec(found ?? '') ?? []
+  if (memberships === undefined || searchPath === undefined) return refuse('SessionUnknown')
+  return {
+    searchPath,
+    isOfLoginRole: isOfLoginRole === 't',
+    isStandby: isStandby === 't',
+    isMasked: isMasked === 't',
+    // PostgreSQL's OIDs begin with 1: of a role that is gone no session is found.
+    roleOid: Number(/^\d*/.exec(memberships)?.[0] ?? 0),
+    memberships,
+  }
+}
+
+/** As the store has it of masked databases: apart from the above, as the role may be denied the function. */
+const ownIdentity = `select pg_catalog.concat(
+    (select system_identifier from pg_catalog.pg_control_system()), '/', oid)
+  from pg_catalog.pg_database where datname operator(pg_catalog.=) pg_catalog.current_database()`
+
+/** Which database of which cluster a session is in, by whatever address. */
+export async function askIdentity(backend: Side): Promise<string> {
+  const found = (await ask(backend, ownIdentity)) ?? ''
+  // The server is a stranger: the store would refuse some texts, and with them the look at all sessions.
+  return /^\d{1,20}\/\d{1,10}$/.test(found) ? found : refuse('SessionUnknown')
+}
+
+/** The one column of the only row; undefined: the statement failed. */
+async function ask({ socket, reader }: Side, text: string): Promise<string | undefined> {
+  socket.write(query(text))
   let found: string | undefined
   for (;;) {
     const frame = await reader.takeFrame(maxBackendFrame)
@@ -181,18 +210,6 @@ export async function askAboutItself({ socket, reader }: Side): Promise<OwnSessi
     if (type === 'D') found = frame.toString('utf8', 11)
     if (type === 'E' && /^(FATAL|PANIC)$/.test(new Map(readFields(frame)).get('V') ?? ''))
       refuse('BackendLost')
-    if (type !== 'Z') continue
-    const [, isOfLoginRole, isStandby, isMasked, memberships, searchPath] =
-      /^([tf]) ([tf]) ([tf]) (\S*) (.*)$/s.exec(found ?? '') ?? []
-    if (memberships === undefined || searchPath === undefined) return refuse('SessionUnknown')
-    return {
-      searchPath,
-      isOfLoginRole: isOfLoginRole === 't',
-      isStandby: isStandby === 't',
-      isMasked: isMasked === 't',
-      // PostgreSQL's OIDs begin with 1: of a role that is gone no session is found.
-      roleOid: Number(/^\d*/.exec(memberships)?.[0] ?? 0),
-      memberships,
-    }
+    if (type === 'Z') return found
   }
 }

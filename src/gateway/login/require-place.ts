@@ -17,7 +17,7 @@ export function isAtPlace(address: BackendAddress, bound: BoundPlaces | undefine
 export async function requirePlace(
   databaseId: string,
   address: BackendAddress,
-  ports: Pick<GatewayPorts, 'findPlaces'>,
+  ports: Pick<GatewayPorts, 'findPlaces' | 'findMasked'>,
   version?: string,
 ): Promise<void> {
   const places = await ports
@@ -26,4 +26,17 @@ export async function requirePlace(
   const bound = places.get(databaseId)
   if (!isAtPlace(address, bound)) refuse('BindingChanged')
   if (version !== undefined && version !== bound?.version) refuse('BindingChanged')
+  if (await isKnownMasked(address, ports)) refuse('BindingChanged')
+}
+
+/** True where the store knows masks in the database of a session that is not bound by the name of its server. */
+export async function isKnownMasked(
+  { identity }: BackendAddress,
+  ports: Pick<GatewayPorts, 'findMasked'>,
+): Promise<boolean> {
+  if (identity === undefined) return false
+  const masked = await ports
+    .findMasked([identity])
+    .catch((cause: unknown) => refuse('StoreUnavailable', {}, { cause }))
+  return masked.length > 0
 }

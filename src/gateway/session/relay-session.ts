@@ -4,10 +4,10 @@ import { clientAddressOf } from '../../kernel/client-address.ts'
 import { Ended } from '../../wire/byte-reader.ts'
 import { backendKey } from '../../wire/messages.ts'
 import { Refusal, refuse } from '../../wire/refusal.ts'
-import { askAboutItself, beginSession } from '../login/authenticate.ts'
+import { askAboutItself, askIdentity, beginSession } from '../login/authenticate.ts'
 import type { Greeted } from '../login/greet-client.ts'
 import type { EstablishedLogin } from '../login/log-in.ts'
-import { requirePlace } from '../login/require-place.ts'
+import { isKnownMasked, requirePlace } from '../login/require-place.ts'
 import type { BackendAddress, FoundDatabase, GatewayPorts, SessionRecord } from '../ports.ts'
 import { MaskMap } from '../rewrite/mask-map.ts'
 import { cancelStatement } from './cancel.ts'
@@ -38,10 +38,12 @@ export async function relaySession(
   const { key } = entry
   const { searchPath, isOfLoginRole, isStandby, isMasked, roleOid, memberships } =
     await askAboutItself(backend)
-  const address = await requirePrimary(backend.address, isStandby, database, ports)
+  const primary = await requirePrimary(backend.address, isStandby, database, ports)
+  const address = database.isUnbound ? { ...primary, identity: await askIdentity(backend) } : primary
   if (isOfLoginRole && !principal) refuse('TokenNeeded', { role })
   // Its server goes by another name in the binding: without the masks of now, the audit would miss what is read.
-  if (database.isUnbound && isMasked) refuse('UnknownDatabase', { name: database.address.database })
+  if (database.isUnbound && (isMasked || (await isKnownMasked(address, ports))))
+    refuse('UnknownDatabase', { name: database.address.database })
   const reported = entry.parameters.get('search_path')
   const held = database.isUnbound
     ? unmasked

@@ -6,7 +6,8 @@ import type { RegisteredSession } from './session-registry.ts'
 
 type Reason = 'BindingChanged' | 'ServerReplaced' | 'StandbyLeft'
 
-interface ServerPorts extends Pick<GatewayPorts, 'findPlaces' | 'findPrimary' | 'lookAtStandbys' | 'log'> {
+interface ServerPorts
+  extends Pick<GatewayPorts, 'findPlaces' | 'findMasked' | 'findPrimary' | 'lookAtStandbys' | 'log'> {
   /** Sessions of this node, in whichever of its processes. */
   list(): readonly RegisteredSession[]
   end(ids: readonly string[], reason: Reason): Promise<void>
@@ -16,9 +17,9 @@ interface ServerPorts extends Pick<GatewayPorts, 'findPlaces' | 'findPrimary' | 
 const mostUnknownMs = 10_000
 
 /**
- * Ends sessions at a place that their database is not bound to any more, and at a server that is not the primary of several hosts
- * any more, as masks and rights that change later do not reach it; and sessions at a standby when masks or rights of their role
- * change, or when the standby falls behind.
+ * Ends sessions at a place that their database is not bound to any more, and in a database that was not bound and is masked by now.
+ * Ends sessions at a server that is not the primary of several hosts any more, as masks and rights that change later do not reach it;
+ * and sessions at a standby when masks or rights of their role change, or when the standby falls behind.
  */
 export class ServerWatch {
   readonly #ports: ServerPorts
@@ -85,14 +86,23 @@ export class ServerWatch {
   async #checkPlaces(sessions: readonly RegisteredSession[]): Promise<void> {
     if (sessions.length === 0) return
     const byDatabase = Map.groupBy(sessions, ({ databaseId }) => databaseId)
-    const places = await this.#ports.findPlaces([...byDatabase.keys()]).catch((err: unknown) => {
+    const identities = [...new Set(sessions.flatMap(({ cancel }) => cancel.address.identity ?? []))]
+    const found = await Promise.all([
+      this.#ports.findPlaces([...byDatabase.keys()]),
+      identities.length > 0 ? this.#ports.findMasked(identities) : [],
+    ]).catch((err: unknown) => {
       if (!this.#hasFailed) this.#ports.log.warn({ err }, 'bindings of sessions cannot be looked up')
       this.#hasFailed = true
     })
-    if (!places) return
+    if (!found) return
     this.#hasFailed = false
+    const [places, identified] = found
+    const masked = new Set<string>(identified)
     for (const [databaseId, own] of byDatabase) {
-      const strays = own.filter(({ cancel }) => !isAtPlace(cancel.address, places.get(databaseId)))
+      const strays = own.filter(
+        ({ cancel: { address } }) =>
+          !isAtPlace(address, places.get(databaseId)) || masked.has(address.identity ?? ''),
+      )
       await this.#end(databaseId, strays, 'BindingChanged')
     }
   }

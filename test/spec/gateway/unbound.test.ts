@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { writeRunFile } from '../../../src/cli/run-file.ts'
+import { openBareGateway } from '../../support/bare-gateway.ts'
 import { clause } from '../../support/clause.ts'
 import { useGateway } from '../../support/gateway.ts'
 import { bindingOf, createMaskedDatabase } from '../../support/masked-database.ts'
@@ -122,6 +123,99 @@ describe('databases that are not bound, where the operator lets clients through'
       assert.equal(await left, '57P01')
     },
   )
+
+  clause(
+    'GATE-290',
+    'A session in a database that is not bound (GATE-94) ends with 57P01 within two seconds when the database is masked, whatever…',
+    async () => {
+      const db = freshDatabase()
+      const far = freshDatabase().replace('/Srv/', '/Far/')
+      const bind = async (path: string, binding: object | null) => {
+        const put = await gateway.masking.send('PUT', path, { properties: { binding } })
+        assert.ok(put.status < 300, put.text)
+      }
+      await using third = await createMaskedDatabase()
+      await bind(far, { ...bindingOf(third.url), host: 'localhost' })
+      const alias = `far/${name()}`
+      const session = await gateway.connect('auditor', { database: alias })
+      const end = ended(session, patienceMs)
+      await bind(db, bindingOf(other().url))
+      await holdsFor(2_500, 'nothing is masked, and the session goes on', async () => {
+        return (await session.query('select note from public.plain')).rowCount === 1
+      })
+      const rule = {
+        schemaName: 'public',
+        tableName: 'plain',
+        columnName: 'note',
+        maskingFunction: 'Default',
+      }
+      const put = await gateway.masking.putRule(db, 'note', rule)
+      assert.equal(put.headers.get('x-masquerade-enforcement'), 'Enforced', put.text)
+      assert.equal(await end, '57P01')
+      await assert.rejects(read(alias, 'select 1'), refused(name()))
+
+      const { sql } = other().database
+      assert.equal(
+        (await gateway.masking.send('DELETE', `${db}/dataMaskingPolicies/Default/rules/note`)).status,
+        200,
+      )
+      await bind(db, null)
+      await sql.unsafe('revoke execute on function pg_control_system() from public')
+      await assert.rejects(read(alias, 'select 1'), { code: '57P03' })
+      await sql.unsafe('grant execute on function pg_control_system() to public')
+      assert.equal((await read(alias, 'select 1')).length, 1)
+      await bind(far, null)
+    },
+  )
+
+  // Masks that the store alone knows of, before and during the login; in workers as without.
+  for (const workers of [1, 2])
+    clause(
+      'GATE-290',
+      'A session in a database that is not bound (GATE-94) ends with 57P01 within two seconds when the database is masked, whatever…',
+      async (t) => {
+        const { database, url } = other()
+        const { host, port } = bindingOf(url)
+        const address = { host, port, addresses: ['127.0.0.1'], database: name() }
+        const places = { database: name(), places: [{ host, port }], isSeveral: false }
+        let looks: boolean[] = []
+        const asked = new Set<string>()
+        const bare = await openBareGateway(
+          database,
+          url,
+          {},
+          {},
+          {
+            workers,
+            ports: {
+              findDatabases: async () => [],
+              findUnbound: async () => [{ id: 'one', target: 'one', address }],
+              findPlaces: async (ids) => new Map(ids.map((id) => [id, places])),
+              async findMasked(identities) {
+                for (const one of identities) asked.add(one)
+                return (looks.length > 1 ? looks.shift() : looks[0]) ? identities : []
+              },
+            },
+          },
+        )
+        t.after(() => bare.close(0))
+        const connect = () => gateway.connect('auditor', { port: bare.port, database: name() })
+        looks = [true]
+        await assert.rejects(connect(), refused(name()))
+        looks = [false, true]
+        await assert.rejects(connect(), { code: '57P01' })
+        looks = [false]
+        const session = await connect()
+        assert.equal((await session.query('select 1')).rowCount, 1)
+        const end = ended(session, patienceMs)
+        looks = [true]
+        assert.equal(await end, '57P01')
+        const [row] = await database.sql<{ identity: string }[]>`
+          select concat_ws('/', (select system_identifier from pg_control_system()), oid) as identity
+          from pg_database where datname = current_database()`
+        assert.deepEqual([...asked], [row?.identity])
+      },
+    )
 
   describe('on servers that several lists of hosts name', () => {
     const promise =
