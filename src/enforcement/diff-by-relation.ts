@@ -19,6 +19,7 @@ import { grantGuard } from './guard/guard-readers.ts'
 import {
   createWatch,
   forgetTwin,
+  isCompared,
   markClosed,
   remembersGrants,
   wantedText,
@@ -212,7 +213,7 @@ function keepsTwin(
 ): boolean {
   const known = guard?.twin
   const { twin, relation, isHeld } = wanted
-  if (!known || known.isClosed) return false
+  if (!known || known.isClosed || !isCompared(known.wanted)) return false
   if (!isHeld) return twin !== null && known.wanted === wantedText(twin) && isAsMade(known, observed, twin)
   if (relation.definition === null)
     return (

@@ -290,7 +290,8 @@ async function readRestrictions(
   return new Map(rows.map(({ oid, restrictions }) => [oid, restrictions]))
 }
 
-const isRestrictive = (tx: Sql) => tx`
+/** A row policy that narrows what certain roles read. */
+export const isRestrictive = (tx: Sql) => tx`
   not p.polpermissive and p.polcmd in ('*', 'r') and 0 <> all(p.polroles) and p.polqual is not null`
 
 export function isOn(tx: Sql, option: string) {
@@ -305,7 +306,7 @@ async function readColumns(tx: Sql, oids: readonly number[]): Promise<Map<number
     select a.attrelid::int8 as relation, a.attnum::int as number, a.attname::text as name,
       pg_catalog.format_type(a.atttypid, a.atttypmod) as type,
       pg_catalog.format_type(b.oid, b.modifier) as "baseType",
-      case when b.typnamespace = 'pg_catalog'::regnamespace or b.typname = 'citext' and exists (
+      case when b.typnamespace = 'pg_catalog'::regnamespace or b.typname = 'citext' and b.typtype = 'b' and exists (
           select 1 from pg_catalog.pg_depend d join pg_catalog.pg_extension x on x.oid = d.refobjid
           where d.classid = 'pg_catalog.pg_type'::regclass and d.objid = b.oid and d.deptype = 'e' and x.extname = 'citext')
         then b.typname::text else '' end as "baseName",

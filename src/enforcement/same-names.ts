@@ -8,6 +8,7 @@ import type { Remembered } from './grants/access.ts'
 import { selectExcess } from './grants/find-excess.ts'
 import type { Desired, DesiredRelation, Step } from './plan.ts'
 import type { Reading } from './read-relations.ts'
+import { selectMisled } from './twins/select-misled.ts'
 
 /**
  * Statements of a plan name relations, schemas and roles, and each statement sees what is committed by then. A role that owns two
@@ -20,7 +21,7 @@ export class NamesExchanged extends Error {
 
   constructor(found: readonly Changed[]) {
     const names = found.slice(0, mostNamed).map(({ name }) => name)
-    super(`other sessions renamed, replaced or gave away ${names.join(', ')} meanwhile`)
+    super(`other sessions renamed, replaced, overloaded or gave away ${names.join(', ')}`)
     this.schemas = [...new Set(found.flatMap(({ schema }) => schema ?? []))]
   }
 }
@@ -182,43 +183,6 @@ function selectRenamed(tx: Sql, { roles, schemas }: Named) {
     select pg_catalog.format('schema %I', t.name), t.oid::int8 from unnest(
       ${schemas.map(({ oid }) => oid)}::int8[]::oid[], ${schemas.map(({ name }) => name)}::text[]) as t(oid, name)
     where not exists (select 1 from pg_catalog.pg_namespace n where n.oid = t.oid and n.nspname = t.name)`
-}
-
-/**
- * Twins of another owner than the plan gives them, and those that read something else than they are to: the relation itself; or, for the
- * twin of a view, what the view reads, with the recorded twins in place of what is masked. A constant of type regclass reads nothing, and
- * does not stand in the list of relations of a query.
- */
-function selectMisled(tx: Sql, made: readonly DesiredRelation[], snapshot: Snapshot, desired: Desired) {
-  const twins = made.flatMap(({ twin }) => twin ?? [])
-  const released = desired.released.map(({ guard }) => guard.oid)
-  const isRead = tx`pg_catalog.strpos(w.ev_action::text, ':relid ' || d.oid || ' ') > 0`
-  return tx`
-    select pg_catalog.format('what the twin %I.%I reads', t.s, t.r), null from unnest(${twins.map(({ schema }) => schema)}::text[],
-      ${twins.map(({ name }) => name)}::text[], ${made.map(({ relation }) => relation.oid)}::int8[]::oid[],
-      ${made.map(({ readsItself }) => readsItself)}::boolean[],
-      ${made.map(({ relation }) => relation.restrictions.length > 0)}::boolean[],
-      ${twins.map(({ owner }) => owner)}::text[]) as t(s, r, own, reads_own, is_restricted, owner)
-    join pg_catalog.pg_namespace n on n.nspname = t.s
-    join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = t.r
-    join pg_catalog.pg_rewrite w on w.ev_class = c.oid
-    where pg_catalog.pg_get_userbyid(c.relowner) <> t.owner
-      or t.reads_own and not exists (select 1 from ${readsOf(tx, tx`w`)} d where d.oid = t.own and ${isRead}) or exists (
-      select 1 from ${readsOf(tx, tx`w`)} d join pg_catalog.pg_class x on x.oid = d.oid
-      join pg_catalog.pg_namespace h on h.oid = x.relnamespace
-      where d.oid <> c.oid and case when t.reads_own then d.oid <> t.own and not t.is_restricted
-          else not exists (select 1 from pg_catalog.pg_rewrite v cross join ${readsOf(tx, tx`v`)} e
-            left join ${tx(snapshot.guard.schema)}.relation g on g.oid = e.oid and g.oid <> all(${released}::int8[]::oid[])
-            where v.ev_class = t.own and v.rulename = '_RETURN' and case when g.oid is null then e.oid = d.oid
-              else g.twin ->> 'schema' = h.nspname and g.twin ->> 'name' = x.relname end) end
-        and ${isRead})`
-}
-
-/** Relations that a rule of the catalog depends on. */
-function readsOf(tx: Sql, rule: ReturnType<Sql['unsafe']>) {
-  // There is a row for each column. `offset 0`: conditions on the whole rule are not tried for each of them.
-  return tx`lateral (select distinct d.refobjid as oid from pg_catalog.pg_depend d where d.objid = ${rule}.oid
-    and d.classid = 'pg_catalog.pg_rewrite'::regclass and d.refclassid = 'pg_catalog.pg_class'::regclass offset 0)`
 }
 
 /** For sessions that change schemas; the next ones then wait for us. */

@@ -1,0 +1,130 @@
+import type { Sql } from '../../db/sql.ts'
+import type { Snapshot } from '../catalog.ts'
+import type { Desired, DesiredRelation } from '../plan.ts'
+import { isRestrictive } from '../read-relations.ts'
+
+/** Lower OIDs are of objects that the server has from its beginning: no name of a role leads to another of them. */
+const firstOfUsers = 16_384
+
+/**
+ * Twins of another owner than the plan gives them, and those that use something else than they are to. The definition of a view and the
+ * conditions of row policies are text in a twin, so PostgreSQL looks their names up again: a role may have exchanged these meanwhile, or
+ * have overloaded a function or operator. A twin may read the relation itself; or, for the twin of a view, what the view reads,
+ * with the recorded twins in place of what is masked. It may depend on what the view or the policies depend on, and on what masks and
+ * deferred literals take. Functions, operators and relations come in the order in which the view or the policies have them: each of two may
+ * be of a role that is to see the arguments of one call alone.
+ */
+export function selectMisled(
+  tx: Sql,
+  made: readonly DesiredRelation[],
+  snapshot: Snapshot,
+  desired: Desired,
+) {
+  const twins = made.flatMap(({ twin }) => twin ?? [])
+  const released = desired.released.map(({ guard }) => guard.oid)
+  // A constant of type regclass reads nothing, and does not stand in the list of relations of a query.
+  const isRead = tx`pg_catalog.strpos(w.ev_action::text, ':relid ' || d.oid || ' ') > 0`
+  return tx`
+    select pg_catalog.format('what the twin %I.%I reads or calls', t.s, t.r), null from unnest(${twins.map(({ schema }) => schema)}::text[],
+      ${twins.map(({ name }) => name)}::text[], ${made.map(({ relation }) => relation.oid)}::int8[]::oid[],
+      ${made.map(({ readsItself }) => readsItself)}::boolean[], ${twins.map(({ owner }) => owner)}::text[]) as t(s, r, own, reads_own, owner)
+    join pg_catalog.pg_namespace n on n.nspname = t.s
+    join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = t.r
+    join pg_catalog.pg_rewrite w on w.ev_class = c.oid
+    cross join lateral (
+      select coalesce(pg_catalog.array_agg(${keyOf(tx, tx`e`)}), '{}') as keys,
+        coalesce(pg_catalog.array_agg(e.refobjid) filter (where e.refobjid <> t.own and ${isRelation(tx, tx`e`)}), '{}') as relations,
+        pg_catalog.count(*) filter (where e.refobjid <> t.own and (${isRelation(tx, tx`e`)}
+          or e.refclassid in ('pg_catalog.pg_proc'::regclass, 'pg_catalog.pg_operator'::regclass))) > 1 as is_ordered
+      from (select distinct d.refclassid, d.refobjid from (${selectSources(tx)}) s
+        join pg_catalog.pg_depend d on d.classid = s.classid and d.objid = s.oid) e
+    ) s
+    cross join lateral (
+      select coalesce(pg_catalog.array_agg(case when g.oid is null then r.oid else x.oid end order by r.at), '{}') as relations
+      from unnest(s.relations) with ordinality r(oid, at)
+      left join ${tx(snapshot.guard.schema)}.relation g on not t.reads_own and g.oid = r.oid and g.oid <> all(${released}::int8[]::oid[])
+      left join pg_catalog.pg_namespace h on h.nspname = g.twin ->> 'schema'
+      left join pg_catalog.pg_class x on x.relnamespace = h.oid and x.relname = g.twin ->> 'name'
+    ) m
+    where pg_catalog.pg_get_userbyid(c.relowner) <> t.owner
+      or t.reads_own and not exists (select 1 from ${usesOf(tx)} d where d.oid = t.own and ${isRead})
+      or exists (select 1 from ${usesOf(tx)} d where case
+        when d.class = 'pg_catalog.pg_class'::regclass then d.oid <> c.oid and not (t.reads_own and d.oid = t.own)
+          and (d.oid = any(m.relations)) is not true and ${isRead}
+        when d.key = any(s.keys) then false
+        when d.class = 'pg_catalog.pg_proc'::regclass then d.oid not in (${selectBaseCasts(tx)})
+        when d.class = 'pg_catalog.pg_type'::regclass then not exists (${selectTypes(tx)})
+        when d.class = 'pg_catalog.pg_collation'::regclass then not exists (select 1 from pg_catalog.pg_attribute a
+          where a.attrelid = any(t.own || s.relations) and a.attcollation = d.oid)
+        else true end)
+      or s.is_ordered and (
+        select case when pg_catalog.length(u.pattern) > ${longestPattern} then pg_catalog.replace(u.pattern, '%', '') <> f.text
+          else f.text not like u.pattern end
+        from (select coalesce(pg_catalog.string_agg(';' || coalesce(m.relations[pg_catalog.array_position(s.relations, u.oid)], u.oid) || ';',
+            '' order by u.at), '') as text from (${selectTree(tx)}) v cross join ${listUses(tx, tx`v.tree`)} u) f,
+          (select coalesce(pg_catalog.string_agg('%;' || u.oid || ';', '' order by u.at), '') || '%' as pattern
+          from ${listUses(tx, tx`w.ev_action::text`)} u) u)`
+}
+
+/** PostgreSQL goes one call deeper for each part of a pattern; a longer one is compared as a whole. */
+const longestPattern = 20_000
+
+type Part = ReturnType<Sql['unsafe']>
+
+const isRelation = (tx: Sql, row: Part) => tx`${row}.refclassid = 'pg_catalog.pg_class'::regclass`
+
+/** Class and OID of an object as one number. */
+const keyOf = (tx: Sql, row: Part) => tx`(${row}.refclassid::int8 << 32) + ${row}.refobjid::int8`
+
+/** The rule of the view, or the row policies, that the text of a twin was printed from. */
+function selectSources(tx: Sql) {
+  return tx`select 'pg_catalog.pg_rewrite'::regclass as classid, v.oid from pg_catalog.pg_rewrite v
+      where not t.reads_own and v.ev_class = t.own and v.rulename = '_RETURN'
+    union all select 'pg_catalog.pg_policy'::regclass, p.oid from pg_catalog.pg_policy p
+      where t.reads_own and p.polrelid = t.own and ${isRestrictive(tx)}`
+}
+
+/** The same as parsed, in the order in which the twin has them. */
+function selectTree(tx: Sql) {
+  return tx`select case when t.reads_own then (select pg_catalog.string_agg(p.polqual::text, ' ' order by p.polname)
+      from pg_catalog.pg_policy p where p.polrelid = t.own and ${isRestrictive(tx)})
+    else (select v.ev_action::text from pg_catalog.pg_rewrite v where v.ev_class = t.own and v.rulename = '_RETURN') end as tree`
+}
+
+/** What the rule of the twin depends on. */
+function usesOf(tx: Sql) {
+  // There is a row for each column. `offset 0`: conditions on the whole rule are not tried for each of them.
+  return tx`lateral (select distinct d.refclassid as class, d.refobjid as oid, ${keyOf(tx, tx`d`)} as key
+    from pg_catalog.pg_depend d where d.objid = w.oid and d.classid = 'pg_catalog.pg_rewrite'::regclass offset 0)`
+}
+
+/**
+ * Functions of casts between base types. A cast to a type with a modifier, as in masks, and one of text, as of deferred literals, may call one.
+ * It is a superuser's, or that of a role that a superuser gave the type to: other roles make neither base types nor casts of them.
+ */
+function selectBaseCasts(tx: Sql) {
+  const isBase = (type: Part) => tx`${type}.typtype = 'b' and ${type}.typelem = 0`
+  return tx`select k.castfunc from pg_catalog.pg_cast k join pg_catalog.pg_type a on a.oid = k.castsource
+    join pg_catalog.pg_type b on b.oid = k.casttarget where k.castfunc >= ${firstOfUsers}::oid and ${isBase(tx`a`)} and ${isBase(tx`b`)}`
+}
+
+/** Whether `d` is the type of a column, below its domains, or of a row; of the relation and of what it and its twin read. */
+function selectTypes(tx: Sql) {
+  return tx`with recursive known as (
+      select a.atttypid as oid from pg_catalog.pg_attribute a where a.attrelid = any(t.own || s.relations) and not a.attisdropped
+      union select r.reltype from pg_catalog.pg_class r where r.oid = any(t.own || s.relations || m.relations)
+      union select u.oid from known join pg_catalog.pg_type y on y.oid = known.oid
+        cross join lateral (values (y.typbasetype), (y.typelem), (y.typarray)) u(oid) where u.oid <> 0
+    ) select 1 from known where known.oid = d.oid`
+}
+
+/**
+ * Functions, operators and relations of roles in a parsed expression, in its order. A twin may lack some: PostgreSQL prints IS DISTINCT
+ * FROM without the schema of its operator, and a condition that is not understood became `false`.
+ */
+function listUses(tx: Sql, tree: Part) {
+  return tx`lateral (select f.hit[2]::oid as oid, f.at from pg_catalog.regexp_matches(${tree},
+      ':(funcid|opno|aggfnoid|winfnoid|relid) ([0-9]{5,})', 'g') with ordinality f(hit, at)
+    where f.hit[2]::oid >= ${firstOfUsers}::oid and f.hit[2]::oid not in (t.own, c.oid)
+      and not (f.hit[1] = 'funcid' and f.hit[2]::oid in (${selectBaseCasts(tx)})))`
+}
