@@ -75,6 +75,8 @@ export interface WatchedColumn {
   readonly attribute: string
   /** The role would see it as it is. */
   readonly isRaw: boolean
+  /** It would with a privilege that it lacks, and that can be granted and revoked before the gateway has heard of it. */
+  readonly mayBecomeRaw?: boolean
 }
 
 /** A relation that shows masked columns, as they are or under their masks: reads of it are written down. */

@@ -1,3 +1,4 @@
+import { UnreadableAnswer } from '../../db/guard-answers.ts'
 import type { Sql } from '../../db/sql.ts'
 
 /** A masked column of a table or of its twin. */
@@ -64,7 +65,10 @@ interface Edge {
   readonly numbers: readonly number[]
 }
 
-/** For every relation the masked columns that are read by its use. `twins`: the twin of each table. */
+/** A hostile server names new relations for ever. Each round follows views one level deeper; a fact is a column, privilege or row of a relation. */
+const most = { rounds: 10_000, relations: 100_000, facts: 5_000_000 }
+
+/** For every relation the masked columns that are read by its use. `twins`: the twin of each table. Refuses more than a catalog has. */
 export async function followRelations(
   sql: Sql,
   sources: readonly Source[],
@@ -75,7 +79,8 @@ export async function followRelations(
   const isTwin = new Set(twins.values())
   const bySource = Map.groupBy(sources, ({ oid }) => oid)
   let changed = new Set(bySource.keys())
-  while (changed.size > 0) {
+  let facts = 0
+  for (let rounds = 0; changed.size > 0; rounds++) {
     const next = new Set<number>()
     const edges = (await readEdges(sql, [...changed])).map((edge) => ({
       ...edge,
@@ -97,14 +102,14 @@ export async function followRelations(
       const itself = row.length > 0 ? [noteRow(rows, oid, row)] : []
       const to = reached.get(on) ?? emptyReached()
       const writes = `${on}/${anyWrite}`
-      let isNew = false
+      const before = facts
       const add = (columns: Columns, more: Iterable<Needing>, needed?: string) => {
-        isNew = addTo(columns, more, needed) || isNew
+        facts += addTo(columns, more, needed)
       }
       const fail = (keys: Set<string>, ...more: Iterable<string>[]) => {
-        const before = keys.size
+        const size = keys.size
         for (const some of more) for (const key of some) keys.add(key)
-        isNew ||= keys.size > before
+        facts += keys.size - size
       }
       const { fails: always = nothingFails, failsOnChange: onChange = nothingFails } = from ?? {}
       switch (kind) {
@@ -142,8 +147,10 @@ export async function followRelations(
         fail(to.failsOnChange.whole, onChange.whole)
       }
       if (kind === 'view' || kind === 'rule') add(to.rules, from?.rules ?? [], writes)
-      if (!isNew) continue
+      if (facts === before) continue
       reached.set(on, to)
+      if (facts > most.facts || reached.size > most.relations || rounds > most.rounds)
+        throw new UnreadableAnswer()
       next.add(on)
     }
     changed = next
@@ -176,17 +183,17 @@ function emptyReached(): Reached {
   return { shows: new Map(), rules: new Map(), policies: new Map(), fails: none(), failsOnChange: none() }
 }
 
-/** `needed`: instead of what they need where they are from. Returns whether that was new. */
-function addTo(columns: Columns, more: Iterable<Needing>, needed?: string): boolean {
-  let isNew = false
+/** `needed`: instead of what they need where they are from. Returns how much of that was new. */
+function addTo(columns: Columns, more: Iterable<Needing>, needed?: string): number {
+  let added = 0
   for (const [column, needs] of more) {
     const known = columns.get(column) ?? new Set()
     const before = columns.has(column) ? known.size : -1
     for (const each of needs) known.add(needed ?? each)
     columns.set(column, known)
-    isNew ||= known.size > before
+    added += known.size - before
   }
-  return isNew
+  return added
 }
 
 /** PostgreSQL writes down which columns a rule or policy reads. Of its own table, a view reads none, and a policy the row that it judges. */

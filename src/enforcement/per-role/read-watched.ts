@@ -15,6 +15,8 @@ export interface WatchedColumn {
   readonly column: string
   readonly attribute: string
   readonly isRaw: boolean
+  /** The role lacks a privilege that would make it raw. */
+  readonly mayBecomeRaw?: boolean
 }
 
 /** A relation that shows masked columns, raw or masked, to whom it may concern. */
@@ -140,8 +142,13 @@ function seeRelation(
 ): Watched[] {
   const { oid, masked, reached, fails, failsOnChange, isStored, ...rest } = relation
   const see = seeBy(may)
+  // PostgreSQL denies what needs the privilege. A policy may be one of other roles, and then nothing is denied.
+  const foresee = (shown: Shown) => {
+    const seen = see(shown)
+    return seen.isRaw || shown.needs.length === 0 ? seen : { ...seen, mayBecomeRaw: true }
+  }
   const [shows, rules, policies] = (['shows', 'rules', 'policies'] as const).map((how) => {
-    const columns = reached[how].map(see)
+    const columns = reached[how].map(how === 'policies' ? see : foresee)
     return rest.schema === 'pg_toast' ? columns.filter(({ isRaw }) => isRaw) : columns
   })
   const mayFail = ({ own, whole }: Failing, privilege: number) => [
@@ -151,7 +158,7 @@ function seeRelation(
   const [ofWrites, ofChanges] = [mayFail(fails, anyWrite), mayFail(failsOnChange, anyChange)]
   const watched = {
     ...rest,
-    masked: masked.map(see),
+    masked: masked.map(foresee),
     shows: shows ?? [],
     ...(rules?.length && { rules }),
     ...(policies?.length && { policies }),

@@ -6,6 +6,7 @@ import type { WatchedColumn, WatchedRelation } from '../ports.ts'
 import { isReplaced } from '../rewrite/find-moves.ts'
 import { findPossible, findSchema, findWatched, type Names } from '../rewrite/names.ts'
 import { findMaskedColumns } from '../rewrite/watched-columns.ts'
+import { isShownRaw } from './covers.ts'
 import { kindOf } from './statement-kind.ts'
 import { runsText } from './text-runners.ts'
 import { type Found, nothingFound, type StatementEffect, touchOf } from './touch.ts'
@@ -154,7 +155,7 @@ class Toucher {
     if (!columns || columns.length === 0 || read.has(columns)) return
     read.add(columns)
     this.#effort.scan(columns.length)
-    for (const { column, isRaw } of columns)
-      (isRaw && !moves ? this.found.raw : this.found.masked).add(column)
+    for (const each of columns)
+      (isShownRaw(each) && !moves ? this.found.raw : this.found.masked).add(each.column)
   }
 }

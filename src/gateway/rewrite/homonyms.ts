@@ -1,5 +1,5 @@
 import { userSchema } from '../../sql/search-path.ts'
-import type { Homonym } from '../ports.ts'
+import type { Homonym, WatchedRelation } from '../ports.ts'
 
 /** Schemas that are looked through for each reference, those of `$user` included. Where there are more, names are looked for once. */
 const longPath = 100
@@ -16,14 +16,23 @@ interface Resolved {
   readonly meanings: readonly string[]
 }
 
+/** Schemas of PostgreSQL's own. Temporary ones are not on a path by their names. */
+const system = /^pg_(catalog|toast|temp_)/
+
+interface Entry extends Homonym {
+  /** With the use of its schema alone, the role would read nothing raw there. */
+  readonly isDenied?: boolean
+}
+
 /** The relations that share their names with masked ones. */
 export class Homonyms {
-  readonly #byName = new Map<string, Map<string, Homonym>>()
+  readonly #byName = new Map<string, Map<string, Entry>>()
   /** Schemas with the names of roles that a session may become. */
   readonly #ofRoles = new Map<string, string[]>()
   readonly #resolved = new WeakMap<readonly string[], Map<string, Resolved>>()
 
-  constructor(homonyms: readonly Homonym[]) {
+  /** `watched`: those in schemas that the role may not use have meanings too, as USAGE can be granted before the gateway hears of it. */
+  constructor(homonyms: readonly Homonym[], watched: readonly WatchedRelation[]) {
     for (const homonym of homonyms) {
       const { name, schema } = homonym
       this.#byName.set(name, (this.#byName.get(name) ?? new Map()).set(schema, homonym))
@@ -32,15 +41,22 @@ export class Homonyms {
       this.#ofRoles.set(name, ofRoles)
       ofRoles.push(schema)
     }
+    for (const { schema, name, masked, shows, rules = [], policies = [] } of watched) {
+      const same = this.#byName.get(name)
+      // A name of which the role can use none may mean any.
+      if (!same || same.has(schema) || system.test(schema)) continue
+      const isDenied = ![masked, shows, rules, policies].some((some) => some.some(({ isRaw }) => isRaw))
+      same.set(schema, { schema, name, isUsable: false, isDenied })
+    }
   }
 
   has(name: string): boolean {
     return this.#byName.has(name)
   }
 
-  /** The schemas of all of that name. */
-  schemasOf(name: string): Iterable<string> {
-    return this.#byName.get(name)?.keys() ?? []
+  /** The schemas of all of that name by which another path may show more to the role. */
+  *schemasOf(name: string): Iterable<string> {
+    for (const { schema, isDenied } of this.#byName.get(name)?.values() ?? []) if (!isDenied) yield schema
   }
 
   /** The schema of the relation that a name stands for to the role of the login, in the order of the path. */
@@ -69,7 +85,7 @@ export class Homonyms {
     return found
   }
 
-  #look(name: string, homonyms: ReadonlyMap<string, Homonym>, { path, role }: Lookup): Resolved {
+  #look(name: string, homonyms: ReadonlyMap<string, Entry>, { path, role }: Lookup): Resolved {
     // A path that does not list it begins with it.
     if (homonyms.has('pg_catalog') && !path.includes('pg_catalog'))
       return { schema: 'pg_catalog', meanings: ['pg_catalog'] }

@@ -77,7 +77,7 @@ export class MaskMap {
         this.#temporary.set(name, [...(this.#temporary.get(name) ?? []), schema])
       this.#addWord(name)
     }
-    this.#homonyms = new Homonyms(homonyms)
+    this.#homonyms = new Homonyms(homonyms, watched)
   }
 
   #addWord(name: string): void {

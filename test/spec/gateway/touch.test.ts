@@ -196,7 +196,7 @@ describe('what statements touch', () => {
         { kind: 'DECLARE', masked, count: 1 },
         { kind: 'EXPLAIN', masked, count: 1 },
         { kind: 'COPY', masked, count: 1 },
-        { kind: 'UPDATE', masked, count: 1 },
+        { kind: 'UPDATE', raw: masked, count: 1 },
       ])
     },
   )
@@ -370,13 +370,14 @@ describe('what statements touch', () => {
       const keeper = await createRole('keeper', 'LOGIN NOINHERIT')
       await database.sql.unsafe(`grant "${role('auditor')}" to "${setter}"; create role "${role('group')}";
       grant "${role('group')}" to "${keeper}"`)
-      const read = (name: string, become: string) =>
+      const read = (name: string, become: string, text = 'select email from public.customers') =>
         touches(name, async (client) => {
           await client.query(`set role "${role(become)}"`)
-          return client.query('select email from public.customers').catch(() => {})
+          return client.query(text)
         })
       assert.deepEqual(await read('setter', 'auditor'), [{ kind: 'SELECT', raw: [email], count: 1 }])
-      assert.deepEqual(await read('keeper', 'group'), [{ kind: 'SELECT', masked: [email], count: 1 }])
+      // Samples of the columns that a role may read.
+      assert.deepEqual(await read('keeper', 'group', 'select from pg_stats'), [])
       await database.sql.unsafe(`drop role "${role('group')}"`)
     },
   )
@@ -462,8 +463,8 @@ describe('what statements touch', () => {
       assert.equal(grown('statements_total\\{outcome="moved"\\}'), 1)
       assert.equal(grown('statements_total\\{outcome="plain"\\}'), 3)
       assert.equal(grown('statements_total\\{outcome="unparsed"\\}'), 1)
-      assert.equal(grown('touched_columns_total\\{how="raw"\\}'), 1)
-      assert.equal(grown('touched_columns_total\\{how="masked"\\}'), 2)
+      assert.equal(grown('touched_columns_total\\{how="raw"\\}'), 2)
+      assert.equal(grown('touched_columns_total\\{how="masked"\\}'), 1)
       assert.equal(grown('touched_columns_total\\{how="written"\\}'), 1)
       assert.ok(grown('client_bytes_total\\{direction="sent"\\}') > 100)
       assert.ok(grown('client_bytes_total\\{direction="received"\\}') > 100)
