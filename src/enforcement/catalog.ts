@@ -106,6 +106,8 @@ export interface Role {
   readonly excess: readonly string[]
   /** Roles that it is a direct member of, with or without inheriting from them. */
   readonly memberOf: readonly string[]
+  /** Roles that it may grant, to itself too. */
+  readonly administers: readonly string[]
 }
 
 /** The record of the controller about a relation, from when it last masked it. */
@@ -285,6 +287,8 @@ export interface Snapshot {
   readonly exempt: readonly string[]
   /** Their OIDs then. Null: an earlier release recorded none. */
   readonly exemptOids: readonly number[] | null
+  /** OIDs of the roles that could then grant themselves an exempt one. */
+  readonly adminOids: readonly number[]
   readonly superuser: boolean
   readonly createsRoles: boolean
   /** Changes of the catalog notify us. */

@@ -1,7 +1,7 @@
 import { quoteQualified } from '../db/quote.ts'
 import type { Guard, Relation, Snapshot, StrayTwin } from './catalog.ts'
 import { grantAccess, type Remembered, remember } from './grants/access.ts'
-import { exemptions, listRoleMakers, withAncestors } from './grants/roles.ts'
+import { exemptions, listAdministrators, listRoleMakers, withAncestors } from './grants/roles.ts'
 import { listGuardReaders } from './guard/guard-readers.ts'
 import { wantedText } from './guard/guard-steps.ts'
 import { everybody } from './names.ts'
@@ -179,6 +179,9 @@ export function desire(
   if (!exempt.everybody) notes.push(...listOwnedCopies(ordered, masks, exempt.roles, snapshot))
   const names = [...exempt.roles].sort()
   const recordedExempt = exempt.everybody ? [everybody] : names
+  const administrators = exempt.everybody
+    ? []
+    : listAdministrators(snapshot.roles, exempt.roles, snapshot.user)
   const guardReaders = listGuardReaders(snapshot, policy.exemptRoles, exempt.everybody, { masked, released })
   return {
     twinOwner,
@@ -192,6 +195,7 @@ export function desire(
     unclosed,
     exempt: names,
     recordedExempt,
+    adminOids: administrators.map(({ oid }) => oid).sort((one, other) => one - other),
     guardReaders,
     empty,
     notes,

@@ -75,7 +75,10 @@ function listStrays({ strays, twins }: Snapshot, { released }: Desired): Plan['s
 
 export function hasOtherExempt({ snapshot, desired }: Plan): boolean {
   const oids = listExemptOids(snapshot.roles, desired.recordedExempt)
-  return !isDeepStrictEqual([snapshot.exempt, snapshot.exemptOids], [desired.recordedExempt, oids])
+  return !isDeepStrictEqual(
+    [snapshot.exempt, snapshot.exemptOids, snapshot.adminOids],
+    [desired.recordedExempt, oids, desired.adminOids],
+  )
 }
 
 /** The role, the schemas and the notes that everything else stands on. */

@@ -115,6 +115,7 @@ export async function takeTurn<T>(
       ...begun,
       exempt: record?.exempt ?? [],
       exemptOids: record ? record.exemptOids : [],
+      adminOids: record?.adminOids ?? [],
       guardReaders: record?.guardReaders ?? [],
       guardedOwners: record?.guardedOwners ?? [],
       twinKeepers: record?.twinKeepers ?? [],

@@ -98,6 +98,7 @@ export async function observe(
     guard,
     exempt,
     exemptOids: facts.exemptOids,
+    adminOids: facts.adminOids,
     guardReaders: facts.guardReaders,
     guardedOwners: facts.guardedOwners,
     relations,
@@ -155,7 +156,9 @@ export async function readRoles(tx: Sql, version: number): Promise<Map<string, R
         case when r.rolbypassrls then 'NOBYPASSRLS' end, case when r.rolcreaterole then 'NOCREATEROLE' end,
         case when r.rolcreatedb then 'NOCREATEDB' end, case when r.rolreplication then 'NOREPLICATION' end], null) as excess,
       array(select g.rolname::text from pg_catalog.pg_auth_members m
-        join pg_catalog.pg_roles g on g.oid = m.roleid where m.member = r.oid ${holds}) as "memberOf"
+        join pg_catalog.pg_roles g on g.oid = m.roleid where m.member = r.oid ${holds}) as "memberOf",
+      array(select distinct g.rolname::text from pg_catalog.pg_auth_members m
+        join pg_catalog.pg_roles g on g.oid = m.roleid where m.member = r.oid and m.admin_option) as administers
     from pg_catalog.pg_roles r`
   return new Map(rows.map((role) => [role.name, role]))
 }

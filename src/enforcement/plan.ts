@@ -102,6 +102,8 @@ export interface Desired {
   readonly exempt: readonly string[]
   /** The same for the record, where PUBLIC stands for all roles: a new role does not change it. */
   readonly recordedExempt: readonly string[]
+  /** OIDs of the roles that could grant themselves an exempt one. */
+  readonly adminOids: readonly number[]
   /** Roles that see raw values and may read the guard: `pg_dump` locks every table that it finds. */
   readonly guardReaders: readonly string[]
   /** Nothing of ours is to be left in the database. */

@@ -19,7 +19,10 @@ import type { TwinOwnerFacts } from './twins/choose-twin-owner.ts'
 /** The server, the role of the binding and our records, as a turn finds them. */
 export interface TurnFacts
   extends TwinOwnerFacts,
-    Pick<Snapshot, 'watched' | 'guard' | 'exempt' | 'exemptOids' | 'guardReaders' | 'guardedOwners'> {
+    Pick<
+      Snapshot,
+      'watched' | 'guard' | 'exempt' | 'exemptOids' | 'adminOids' | 'guardReaders' | 'guardedOwners'
+    > {
   readonly twinKeepers: GuardRecord['twinKeepers']
   /** The limit of statements, as a setting. */
   readonly statementTimeout: string
@@ -30,7 +33,14 @@ export interface TurnFacts
 interface BeginRow
   extends Omit<
     TurnFacts,
-    'guard' | 'exempt' | 'exemptOids' | 'guardReaders' | 'guardedOwners' | 'twinKeepers' | 'kept'
+    | 'guard'
+    | 'exempt'
+    | 'exemptOids'
+    | 'adminOids'
+    | 'guardReaders'
+    | 'guardedOwners'
+    | 'twinKeepers'
+    | 'kept'
   > {
   readonly schema: string | null
   readonly owner: number
@@ -72,9 +82,9 @@ export async function readTurnFacts(tx: Tx, lockTimeoutMs: number, sign?: SignGu
         where c.relnamespace = g.oid and o.oid <> u.oid and not o.rolsuper) and not exists (
         select from pg_catalog.pg_class c join pg_catalog.pg_trigger t on t.tgrelid = c.oid
         where c.relnamespace = g.oid and not t.tgisinternal) as "isOurs",
-      (select count(*) = 3 from pg_catalog.pg_class c join pg_catalog.pg_attribute a on a.attrelid = c.oid
+      (select count(*) = 4 from pg_catalog.pg_class c join pg_catalog.pg_attribute a on a.attrelid = c.oid
         where c.relnamespace = g.oid and (c.relname, a.attname) in (('relation', 'acl_order'), ('policy', 'epoch'),
-          ('policy', 'exempt_oids'))) and ${refusesWriters(tx, tx`g.oid`)}
+          ('policy', 'exempt_oids'), ('policy', 'admin_oids'))) and ${refusesWriters(tx, tx`g.oid`)}
         as "isCurrent",
       exists (select from pg_catalog.pg_event_trigger t join pg_catalog.pg_proc p on p.oid = t.evtfoid
         where t.evtname = ${driftTrigger} and t.evtenabled <> 'D' and p.proname = ${driftFunction}
@@ -94,6 +104,7 @@ export async function readTurnFacts(tx: Tx, lockTimeoutMs: number, sign?: SignGu
     ...facts,
     exempt: [],
     exemptOids: [],
+    adminOids: [],
     guardReaders: [],
     guardedOwners: [],
     twinKeepers: [],

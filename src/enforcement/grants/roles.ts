@@ -8,6 +8,29 @@ export function withAncestors(roles: ReadonlyMap<string, Role>, name: string): R
   return found
 }
 
+/**
+ * Roles that could grant themselves one of the exempt roles by ADMIN, at any depth, and act as it: SET ROLE outlasts the grant and ADMIN.
+ * Superusers and `user`, the role of the binding, are trusted, and so are the ways through them.
+ */
+export function listAdministrators(
+  roles: ReadonlyMap<string, Role>,
+  exempt: ReadonlySet<string>,
+  user: string,
+): Role[] {
+  const holdersOf = new Map<string, Role[]>()
+  for (const role of roles.values())
+    for (const held of [...role.memberOf, ...role.administers]) {
+      const holders = holdersOf.get(held) ?? []
+      holdersOf.set(held, holders)
+      holders.push(role)
+    }
+  const isTrusted = (role: Role | undefined) => role?.superuser || role?.name === user
+  const found = new Set([...exempt].filter((name) => !isTrusted(roles.get(name))))
+  for (const each of found)
+    for (const holder of holdersOf.get(each) ?? []) if (!isTrusted(holder)) found.add(holder.name)
+  return [...roles.values()].filter(({ name }) => found.has(name) && !exempt.has(name))
+}
+
 /** The entries of an exempt list whose names still lead to the roles that they were judged by. Others count again with the next turn. */
 export function listJudged(
   { exemptRoles, judgedRoles }: Pick<Policy, 'exemptRoles' | 'judgedRoles'>,

@@ -20,7 +20,7 @@ export function createGuards({ schema, mark }: Snapshot['guard']): Step[] {
     hides_all boolean NOT NULL, rights jsonb NOT NULL DEFAULT '[]', twin jsonb, acl_order jsonb,
     updated_at timestamptz NOT NULL DEFAULT now())`,
     `CREATE TABLE ${policyIn(schema)} (singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton), exempt text[] NOT NULL DEFAULT '{}',
-    exempt_oids bigint[] DEFAULT '{}', open jsonb NOT NULL DEFAULT '[]', ending text[] NOT NULL DEFAULT '{}', readers jsonb NOT NULL DEFAULT '[]', owner uuid, database oid,
+    exempt_oids bigint[] DEFAULT '{}', admin_oids bigint[] NOT NULL DEFAULT '{}', open jsonb NOT NULL DEFAULT '[]', ending text[] NOT NULL DEFAULT '{}', readers jsonb NOT NULL DEFAULT '[]', owner uuid, database oid,
     self oid, older jsonb NOT NULL DEFAULT '[]', hidden_at timestamptz, epoch bigint)`,
     `INSERT INTO ${policyIn(schema)} (self) VALUES (${quoteLiteral(tableIn(schema))}::regclass)`,
     // Default privileges may have let others in.
@@ -44,7 +44,7 @@ export function upgradeGuards({ schema, mark }: Snapshot['guard']): Step[] {
     `ALTER TABLE ${policyIn(schema)} ADD COLUMN IF NOT EXISTS readers jsonb NOT NULL DEFAULT '[]',
     ADD COLUMN IF NOT EXISTS self oid, ADD COLUMN IF NOT EXISTS older jsonb NOT NULL DEFAULT '[]',
     ADD COLUMN IF NOT EXISTS hidden_at timestamptz, ADD COLUMN IF NOT EXISTS epoch bigint,
-    ADD COLUMN IF NOT EXISTS exempt_oids bigint[], ADD COLUMN IF NOT EXISTS open jsonb NOT NULL DEFAULT '[]'`,
+    ADD COLUMN IF NOT EXISTS exempt_oids bigint[], ADD COLUMN IF NOT EXISTS admin_oids bigint[] NOT NULL DEFAULT '{}', ADD COLUMN IF NOT EXISTS open jsonb NOT NULL DEFAULT '[]'`,
     `UPDATE ${policyIn(schema)} SET ending = '{}', open = coalesce((SELECT jsonb_agg(${entryOf('r.oid')})
     FROM pg_catalog.pg_roles r WHERE r.rolname = ANY (ending)), open) WHERE ending <> '{}'`,
     `UPDATE ${policyIn(schema)} SET self = ${quoteLiteral(tableIn(schema))}::regclass WHERE self IS NULL`,
@@ -201,19 +201,25 @@ function canonical(value: unknown): string {
 
 /**
  * Records the roles that lose an exemption with the change itself: their sessions end even if this node dies first. By
- * OID: a role that was renamed or dropped loses it too. Roles that are exempt again leave the list.
+ * OID: a role that was renamed or dropped loses it too. Roles that are exempt again leave the list. Roles that could make themselves
+ * exempt by ADMIN are recorded apart: they are masked, and a session of theirs that took an exempt role ends with ADMIN.
  */
-export function writeExempt({ guard, roles }: Snapshot, { recordedExempt: exempt }: Desired): Step {
+export function writeExempt(
+  { guard, roles }: Snapshot,
+  { recordedExempt: exempt, adminOids }: Desired,
+): Step {
   const list = `ARRAY[${exempt.map(quoteLiteral).join(', ')}]::text[]`
   const oids = `ARRAY[${listExemptOids(roles, exempt).join(', ')}]::bigint[]`
+  const admins = `ARRAY[${adminOids.join(', ')}]::bigint[]`
   const stays = `NOT (${isEverybody(list)} OR coalesce(%, 0) = ANY (${oids}))`
   return {
-    sql: `UPDATE ${policyIn(guard.schema)} SET exempt = ${list}, exempt_oids = ${oids}, open = coalesce((
+    sql: `UPDATE ${policyIn(guard.schema)} SET exempt = ${list}, exempt_oids = ${oids}, admin_oids = ${admins}, open = coalesce((
       SELECT jsonb_agg(e) FROM (
         SELECT e FROM jsonb_array_elements(open) e WHERE ${stays.replace('%', "(e ->> 'role')::bigint")}
         UNION SELECT ${entryOf('lost.oid')} FROM (
           SELECT unnest(exempt_oids)::oid UNION SELECT r.oid FROM pg_catalog.pg_roles r
             WHERE ${isEverybody('exempt')} OR exempt_oids IS NULL AND r.rolname = ANY (exempt)
+          UNION SELECT a.oid::oid FROM unnest(admin_oids) a (oid) WHERE NOT a.oid = ANY (${admins})
           UNION SELECT a.usesysid FROM pg_catalog.pg_stat_activity a
             WHERE ${isEverybody('exempt')} AND a.datname = current_database() AND a.usesysid IS NOT NULL) lost (oid)
         WHERE ${stays.replace('%', 'lost.oid::bigint')}) listed), '[]')`,

@@ -4,7 +4,7 @@ import { everybody } from '../names.ts'
 
 /** The record of what a node enforced last, and for which resource. */
 export interface GuardRecord
-  extends Pick<Snapshot, 'exempt' | 'exemptOids' | 'guardReaders' | 'guardedOwners'> {
+  extends Pick<Snapshot, 'exempt' | 'exemptOids' | 'adminOids' | 'guardReaders' | 'guardedOwners'> {
   /** Differs whenever the record was rewritten with other contents. */
   readonly version: string
   /** The epoch of the turn that wrote it last. */
@@ -35,7 +35,8 @@ export async function readRecord(sql: Sql, schema: string | null): Promise<Guard
       join pg_catalog.pg_class c on c.oid = g.oid left join pg_catalog.pg_namespace s on s.nspname = g.schema
       left join pg_catalog.pg_class t on t.relnamespace = s.oid and t.relname = g.name group by 1, 2, 3, 4, 5, 6
     )
-    select p.exempt, pg_catalog.to_jsonb(p) -> 'exempt_oids' as "exemptOids", (${selectVersion(sql, schema)}) as version, pg_catalog.to_jsonb(p) ->> 'owner' as owner,
+    select p.exempt, pg_catalog.to_jsonb(p) -> 'exempt_oids' as "exemptOids",
+      coalesce(pg_catalog.to_jsonb(p) -> 'admin_oids', '[]') as "adminOids", (${selectVersion(sql, schema)}) as version, pg_catalog.to_jsonb(p) ->> 'owner' as owner,
       coalesce((pg_catalog.to_jsonb(p) ->> 'epoch')::int8, 0) as epoch,
       coalesce(pg_catalog.to_jsonb(p) ->> 'database' = d.oid::text, false) as "madeHere",
       coalesce(pg_catalog.to_jsonb(p) ->> 'self' <> pg_catalog.to_regclass(

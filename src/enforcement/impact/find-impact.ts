@@ -128,7 +128,11 @@ async function readWithdrawn(sql: Sql, { snapshot, desired }: Outcome) {
   const before = snapshot.exempt.includes(everybody) ? [...snapshot.roles.keys()] : snapshot.exempt
   const after = new Set(desired.recordedExempt)
   if (desired.masked.length === 0 || after.has(everybody)) return []
-  const roles = before.filter((role) => !after.has(role) && !snapshot.roles.get(role)?.superuser)
+  const isAdminNoMore = ({ oid }: { oid: number }) =>
+    snapshot.adminOids.includes(oid) && !desired.adminOids.includes(oid)
+  const admins = [...snapshot.roles.values()].filter(isAdminNoMore).map(({ name }) => name)
+  const lost = new Set([...before, ...admins])
+  const roles = [...lost].filter((role) => !after.has(role) && !snapshot.roles.get(role)?.superuser)
   const sessions = await readSessions(
     sql,
     roles.filter((role) => role !== snapshot.user),

@@ -102,6 +102,56 @@ forEachCluster((cluster) => {
       },
     )
 
+    clause(
+      'ENF-359',
+      'A role that could grant itself an exempt role by ADMIN, also over other roles, loses its sessions with that right as a role that was…',
+      async () => {
+        const [server] = await run(`select current_setting('server_version_num')::int as version`)
+        // Before PostgreSQL 16 ADMIN is membership.
+        if (server?.version < 160000) return
+        await run(`grant pg_signal_backend to "${owner}"`)
+        const aud = await target.createRole('aud', 'NOLOGIN')
+        const over = await target.createRole('over', 'NOLOGIN')
+        await run(`grant select on app.people to "${aud}"`)
+        const administers = 'with admin true, inherit false, set false'
+        for (const path of [[aud], [over, aud]]) {
+          const admin = await target.createRole(`admin${path.length}`)
+          const chain = [admin, ...path]
+          for (const [at, role] of path.entries())
+            await run(`grant "${role}" to "${chain[at]}" ${administers}`)
+          await mask(aud)
+          const open = async () => {
+            const client = new pg.Client({ connectionString: target.urlOf(`admin${path.length}`) })
+            client.on('error', () => {})
+            await client.connect()
+            clients.push(client)
+            return { client }
+          }
+          const acting = await open()
+          for (const role of path)
+            await acting.client.query(`grant "${role}" to "${admin}"; set role "${role}"; reset role`)
+          await acting.client.query(`set role "${aud}"`)
+          for (const role of path.toReversed())
+            await target.runAs(`admin${path.length}`, `revoke "${role}" from "${admin}" cascade`)
+          await mask(aud)
+          assert.deepEqual(await audit(), [])
+          const { rows } = await acting.client.query('select mail from app.people limit 1')
+          assert.deepEqual(rows, [{ mail: canary }], 'the role may do this at any time')
+          assert.deepEqual((await mask(aud)).steps, [])
+
+          await run(`revoke "${path[0]}" from "${admin}" cascade`)
+          await mask(aud)
+          assert.deepEqual(await audit(), [])
+          await waitUntil('the session ends', () => isOver(acting))
+          const later = await open()
+          assert.deepEqual((await mask(aud)).steps, [])
+          assert.deepEqual(await audit(), [])
+          assert.equal(await isOver(later), false)
+          await run(`revoke "${aud}" from "${over}" cascade`)
+        }
+      },
+    )
+
     test('a record of the last release is upgraded with the roles whose sessions were to end', async () => {
       await mask(String(auditor))
       const reader = await readRaw()
