@@ -29,8 +29,15 @@ interface Grant extends AclEntry {
 /** Why an error shows a role a value that it did not write. */
 type Way = 'named' | 'generated' | 'part' | 'trigger' | 'remote'
 
+/** The ways that are open, each with the numbers of the columns that the error shows. */
+type OpenWays = ReadonlyMap<Way, readonly number[]>
+
+/** The columns of a table that a column of a view stands for. Undefined: it may be any. */
+type Origins = (table: number, view: number, number: number) => readonly number[] | undefined
+
 interface FailingRow extends TableFacts {
-  readonly ways: readonly Way[]
+  /** Roles that are shown the same. */
+  readonly groups: readonly { readonly roles: readonly string[]; readonly ways: OpenWays }[]
   readonly roles: readonly string[]
   readonly revokes: readonly string[]
 }
@@ -61,11 +68,15 @@ export const failingRow = kind<FailingRow>({
       ['INSERT', 'UPDATE'],
     )
     const grants = Map.groupBy(await readGrants(scene, places), ({ via }) => via)
+    const origins = await readOrigins(scene, places)
     const byTable = Map.groupBy(places, ({ at }) => at)
-    return tables.map((table, at) => findWriters(scene, table, byTable.get(at) ?? [], grants))
+    return tables.map((table, at) => findWriters(scene, table, byTable.get(at) ?? [], grants, origins))
   },
   describe: ({ relation, ...row }) => ({
-    objects: [relation, ...row.triggers.filter(() => row.ways.includes('trigger')).map(nameTrigger)],
+    objects: [
+      relation,
+      ...row.triggers.filter(() => row.groups.some(({ ways }) => ways.has('trigger'))).map(nameTrigger),
+    ],
     explanation: explain(relation, row),
     remedy:
       row.isForeign || row.hasRowSecurity || row.hasPolicies ? joinStatements(row.revokes) : secure(relation),
@@ -80,15 +91,27 @@ const secure = ({ name }: MaskedRelation) =>
 
 function explain(relation: MaskedRelation, row: FailingRow): string {
   const listed = (numbers: readonly number[]) =>
-    relation.hidden.filter(({ number }) => numbers.includes(number)).map((column) => column.name)
-  const hidden = relation.hidden.map(({ name }) => name).join(', ')
-  const reasons: Readonly<Record<Way, string>> = {
-    named: `INSERT … ON CONFLICT DO UPDATE and MERGE name ${hidden} in one branch and change another column in the branch that fails`,
-    generated: `SET ${listed(row.generated).join(', ')} = DEFAULT names a column that is computed from a masked one`,
-    part: `an UPDATE of a part of ${listed(row.compound).join(', ')} leaves the rest of the value as it was`,
-    trigger: 'a trigger may set the column to its former value before the row is checked',
-    remote: 'the server behind the foreign table prints the row as its own user may see it',
+    relation.hidden
+      .filter(({ number }) => numbers.includes(number))
+      .map(({ name }) => name)
+      .join(', ')
+  const reasons: Readonly<Record<Way, (columns: string) => string>> = {
+    named: (columns) =>
+      `INSERT … ON CONFLICT DO UPDATE and MERGE name ${columns} in one branch and change another column in the branch that fails`,
+    generated: (columns) => `SET ${columns} = DEFAULT names a column that is computed from a masked one`,
+    part: (columns) => `an UPDATE of a part of ${columns} leaves the rest of the value as it was`,
+    trigger: (columns) => `a trigger may set ${columns} to its former value before the row is checked`,
+    remote: (columns) =>
+      `the server behind the foreign table prints the row as its own user may see it, with ${columns}`,
   }
+  const explainWays = (ways: OpenWays) =>
+    [...ways].map(([way, numbers]) => reasons[way](listed(numbers))).join('; ')
+  const found =
+    row.groups.length === 1
+      ? row.groups.map(({ ways }) => `: ${explainWays(ways)}`)
+      : row.groups.map(
+          ({ roles, ways }) => `. ${roles.map(quoteIdentifier).join(', ')}: ${explainWays(ways)}`,
+        )
   const ends = row.isForeign
     ? 'Revoking UPDATE ends it.'
     : row.hasRowSecurity
@@ -98,9 +121,7 @@ function explain(relation: MaskedRelation, row: FailingRow): string {
             ? 'The table has policies that count once it is on: look at them, then enable it, or revoke UPDATE.'
             : 'The remedy enables it with a policy that allows everything; revoking UPDATE on the table ends it too.'
         }`
-  return `An error about a refused row prints each column that the statement names, as if the value were the writer's own. These roles may write the ${relation.kind}, and read raw values so: ${row.ways
-    .map((way) => reasons[way])
-    .join('; ')}. ${ends}`
+  return `An error about a refused row prints each column that the statement names, as if the value were the writer's own. These roles may write the ${relation.kind}, and read raw values so${found.join('')}. ${ends}`
 }
 
 /** Its hidden columns, without those of which PostgreSQL prints no value, and all columns that a role may write. */
@@ -116,6 +137,7 @@ function findWriters(
   table: TableFacts,
   places: readonly Place[],
   grants: ReadonlyMap<number, readonly Grant[]>,
+  origins: Origins,
 ): FailingRow {
   const { book, byOid } = scene
   const owner = byOid.get(table.oid)?.owner ?? ''
@@ -127,8 +149,7 @@ function findWriters(
   const isSecured = table.hasRowSecurity && !table.isForeign
   const listActors = (role: string) =>
     isSecured ? bypassers.map(({ name }) => name).filter((name) => book.reaches(role, name)) : [role]
-  const ways = new Set<Way>()
-  const roles = new Set<string>()
+  const shown = new Map<string, Map<Way, number[]>>()
   const revokes: string[] = []
   for (const place of places) {
     const granted = (grants.get(place.via) ?? []).filter(({ grantee }) => grantee !== place.owner)
@@ -137,20 +158,38 @@ function findWriters(
     for (const role of candidates)
       for (const actor of listActors(role)) {
         const held = granted.filter(({ grantee }) => grantee === null || book.reaches(actor, grantee))
-        const open = findWays(scene, table, place, held)
+        const open = findWays(scene, table, place, held, origins)
         if (open.length === 0) continue
-        roles.add(role)
-        for (const way of open) ways.add(way)
+        const ways = shown.get(role) ?? new Map<Way, number[]>()
+        shown.set(role, ways)
+        for (const [way, numbers] of open) ways.set(way, [...(ways.get(way) ?? []), ...numbers])
         for (const { privilege, grantee } of held)
           if (privilege === 'UPDATE') takenFrom.add(quoteGrantee(grantee))
       }
     if (takenFrom.size > 0)
       revokes.push(`REVOKE UPDATE ON ${place.name} FROM ${[...takenFrom].join(', ')} CASCADE`)
   }
-  return { ...table, ways: [...ways], roles: [...roles], revokes }
+  return { ...table, groups: groupRoles(shown), roles: [...shown.keys()], revokes }
 }
 
-function findWays(scene: Scene, table: TableFacts, place: Place, held: readonly Grant[]): Way[] {
+function groupRoles(shown: ReadonlyMap<string, OpenWays>): FailingRow['groups'] {
+  const keyOf = (ways: OpenWays) =>
+    JSON.stringify(
+      [...ways].map(([way, numbers]) => [way, [...new Set(numbers)].sort((a, b) => a - b)]).sort(),
+    )
+  const groups = Map.groupBy(shown, ([, ways]) => keyOf(ways)).values()
+  return [...groups].flatMap(([first, ...more]) =>
+    first ? [{ roles: [first, ...more].map(([role]) => role), ways: first[1] }] : [],
+  )
+}
+
+function findWays(
+  scene: Scene,
+  table: TableFacts,
+  place: Place,
+  held: readonly Grant[],
+  origins: Origins,
+): [Way, readonly number[]][] {
   const { version } = scene
   const mayWrite = (wanted: string) => {
     const numbers = held.filter(({ privilege }) => privilege === wanted).map(({ number }) => number)
@@ -158,32 +197,31 @@ function findWays(scene: Scene, table: TableFacts, place: Place, held: readonly 
   }
   const updated = mayWrite('UPDATE')
   if (updated.size === 0) return []
-  if (table.isForeign) return ['remote']
-  const inserted = mayWrite('INSERT')
-  // The columns of a view count alike: any may stand for the hidden one.
   const { printed } = splitColumns(scene, table)
-  const hidden = place.isView ? place.all : printed.map(({ number }) => number)
-  const among = (numbers: readonly number[]) =>
-    place.isView
-      ? numbers.length > 0
-      : numbers.some((number) => updated.has(number) && hidden.includes(number))
+  const shown = printed.map(({ number }) => number)
+  if (table.isForeign) return [['remote', shown]]
+  const inserted = mayWrite('INSERT')
   // Two branches of one MERGE name columns for each other, so UPDATE alone is enough.
   const merges = version >= (place.isView ? 170000 : 150000)
-  const ofHidden = (numbers: readonly number[]) =>
-    numbers.filter((number) => printed.some((one) => one.number === number))
-  const isNamed = hidden.some(
-    (number) =>
-      (inserted.has(number) || (merges && updated.has(number))) &&
-      [...updated].some((other) => other !== number),
-  )
-  const open: [Way, boolean][] = [
-    ['named', isNamed],
+  const mayName = (number: number) =>
+    (inserted.has(number) || (merges && updated.has(number))) &&
+    [...updated].some((other) => other !== number)
+  const ofHidden = (numbers: readonly number[]) => numbers.filter((number) => shown.includes(number))
+  /** Those of the columns that a statement which writes these names. */
+  const behind = (numbers: readonly number[], columns: readonly number[]) => {
+    if (!place.isView) return numbers.filter((number) => columns.includes(number))
+    const found = numbers.map((number) => origins(table.oid, place.via, number))
+    return columns.filter((column) => found.some((known) => known === undefined || known.includes(column)))
+  }
+  const updates = [...updated]
+  const open: [Way, readonly number[]][] = [
+    ['named', behind(place.all.filter(mayName), shown)],
     // PostgreSQL refuses SET … = DEFAULT for a generated column behind a view.
-    ['generated', !place.isView && among(ofHidden(table.generated))],
-    ['part', among(ofHidden(table.compound))],
-    ['trigger', table.triggers.length > 0 && hidden.some((number) => updated.has(number))],
+    ['generated', place.isView ? [] : behind(updates, ofHidden(table.generated))],
+    ['part', behind(updates, ofHidden(table.compound))],
+    ['trigger', table.triggers.length > 0 ? behind(updates, shown) : []],
   ]
-  return open.flatMap(([way, isOpen]) => (isOpen ? [way] : []))
+  return open.filter(([, numbers]) => numbers.length > 0)
 }
 
 /** Of a trigger's function, in bytes: a longer one counts as one that keeps the former value. */
@@ -224,4 +262,43 @@ function readGrants({ sql }: Scene, places: readonly Place[]): Promise<Grant[]> 
     ) g left join pg_catalog.pg_roles e on e.oid = g.grantee
     where g.via = any(${places.map(({ via }) => via)}::oid[]) and g.privilege in ('INSERT', 'UPDATE')
       and (g.grantee = 0 or e.oid is not null) order by 1, 2, 3, 4`
+}
+
+/** Of the text of a view, in characters, and of views: what the columns of others stand for is not looked up. */
+const mostDefinition = 100_000
+const mostViews = 200
+
+/** Follows views to the tables that they read, each text once. Triggers and rules of a view may write any column. */
+async function readOrigins({ sql }: Scene, places: readonly Place[]): Promise<Origins> {
+  const views = [...new Set(places.filter(({ isView }) => isView).map(({ via }) => via))]
+  if (views.length === 0 || views.length > mostViews) return () => undefined
+  const rows = await sql<{ via: number; number: number; at: number; origins: number[]; isPlain: boolean }[]>`
+    with recursive entry as materialized (
+      select w.ev_class as view, e.m[1]::int4 as number, e.m[2]::oid as at, e.m[3]::int4 as origin
+      from pg_catalog.pg_rewrite w cross join lateral (select pg_catalog.regexp_matches(
+        case when pg_catalog.length(w.ev_action::text) < ${mostDefinition} then w.ev_action::text else '' end,
+        ':resno ([0-9]+) :resname (?:\\\\.|[^ \\\\])+ :ressortgroupref [0-9]+ :resorigtbl ([0-9]+) :resorigcol ([0-9]+)', 'g')) e(m)
+      where w.ev_class = any(${views}::int8[]::oid[]) and w.rulename = '_RETURN'
+    ), other as materialized (
+      select c.oid from pg_catalog.pg_class c where c.oid = any(${views}::int8[]::oid[])
+        and (c.relhastriggers or exists (select 1 from pg_catalog.pg_rewrite w where w.ev_class = c.oid
+          and (w.rulename <> '_RETURN' or pg_catalog.length(w.ev_action::text) >= ${mostDefinition})))
+    ), path as (
+      select v.oid as via, a.attnum::int4 as number, v.oid as at, a.attnum::int4 as origin
+      from pg_catalog.unnest(${views}::int8[]::oid[]) v(oid) join pg_catalog.pg_attribute a on a.attrelid = v.oid and a.attnum > 0
+      union
+      select p.via, p.number, e.at, e.origin from path p join entry e on e.view = p.at and e.number = p.origin where e.at <> 0
+    )
+    select p.via::int8 as via, p.number, p.at::int8 as at, pg_catalog.array_agg(distinct p.origin) as origins,
+      p.at not in (select oid from other) as "isPlain"
+    from path p group by p.via, p.number, p.at`
+  const keyOf = (table: number, view: number, number: number) => `${table} ${view} ${number}`
+  const opaque = new Set(rows.filter(({ isPlain }) => !isPlain).map(({ via }) => via))
+  const known = new Map(rows.map(({ at, via, number, origins }) => [keyOf(at, via, number), origins]))
+  // A definition in a form that is not understood leads to no table.
+  const understood = new Set(rows.map(({ at, via }) => `${at} ${via}`))
+  return (table, view, number) =>
+    opaque.has(view) || !understood.has(`${table} ${view}`)
+      ? undefined
+      : (known.get(keyOf(table, view, number)) ?? [])
 }

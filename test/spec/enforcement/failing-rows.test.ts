@@ -189,6 +189,7 @@ const keyCases: readonly WriteCase[] = [
 const harmless = `
   ${row('inserted')}; grant insert on public.inserted to $analyst;
   ${row('aside')}; grant update (name, note) on public.aside to $analyst;
+  create view public.aside_view as select * from public.aside; grant insert (id), update (name, note) on public.aside_view to $analyst;
   ${row('single')}; grant update (secret) on public.single to $analyst;
   ${row('guarded')}; grant insert, update on public.guarded to $analyst;
   alter table public.guarded enable row level security; create policy every_row on public.guarded using (true);
@@ -198,6 +199,47 @@ const harmless = `
   alter table public.loose add check (id > 0), add check (secret like '%@%');
   ${accounts('a9')}; ${payments('unreached', 'references public.a9 on update cascade check (account > 0)')}; grant update (note), insert on public.a9 to $analyst;
   grant update, delete on public.a7, public.a8 to $analyst`
+
+const several = (table: string) =>
+  `create table public.${table} (id int primary key, name text not null, "e mail" text, phone text, tags text[], ssn text);
+   insert into public.${table} values (1, 'n', 'mail-canary', 'phone-canary', '{tags-canary}', 'ssn-canary')`
+
+/** Masked roles that may write some of the masked columns of a table, and those of which an error shows them the value. */
+const partCases = [
+  {
+    table: 'some',
+    setup: `grant insert (id, name, "e mail"), update (name, "e mail", tags) on public.some to $analyst`,
+    leak: `insert into public.some (id, name, "e mail") values (1, 'x', 'x') on conflict (id) do update set name = null, tags[2] = 'x'`,
+    shown: { analyst: ['mail', 'tags'] },
+  },
+  {
+    table: 'behind_views',
+    setup: `create view public.first_view as select ssn, "e mail" as "the \\mail", name, id, phone as p from public.behind_views;
+      create view public.second_view as select p, "the \\mail" as address, name, id from public.first_view;
+      grant insert (address), update (name) on public.second_view to $analyst`,
+    from: 170000,
+    leak: `merge into public.second_view using (values (1)) v on true when not matched then insert (address) values ('x')
+      when matched then update set name = null`,
+    shown: { analyst: ['mail'] },
+  },
+  {
+    table: 'by_rule',
+    setup: `create view public.ruled as select id, name, phone from public.by_rule; grant insert, update on public.ruled to $analyst;
+      create rule "write" as on update to public.ruled do instead
+        update public.by_rule set name = new.name, tags[2] = 'x' where id = old.id`,
+    leak: 'update public.ruled set name = null',
+    shown: { analyst: ['tags'] },
+    // The rule may name any.
+    named: ['mail', 'phone', 'tags', 'ssn'],
+  },
+  {
+    table: 'by_role',
+    setup: `grant insert (id, name, phone), update (name) on public.by_role to $crew;
+      grant insert (ssn), update (name) on public.by_role to $clerk`,
+    leak: `insert into public.by_role (id, name, phone) values (1, 'x', 'x') on conflict (id) do update set name = null`,
+    shown: { analyst: ['phone'], clerk: ['ssn'] },
+  },
+]
 
 const kept = [
   'inserted',
@@ -230,7 +272,7 @@ forEachCluster((cluster) => {
       .replaceAll('@user', place.username)
       .replaceAll('@password', decodeURIComponent(place.password))
       .replaceAll('@database', place.pathname.slice(1))
-      .replaceAll(/\$(analyst|crew|bypasser|auditor)\b/g, (_, name: string) => `"${target.role(name)}"`)
+      .replaceAll(/\$(analyst|crew|bypasser|auditor|clerk)\b/g, (_, name: string) => `"${target.role(name)}"`)
   }
   /** The error of the server with its detail, which `Database` keeps values out of. Undone afterwards. */
   const provoke = async (statements: string): Promise<string> => {
@@ -272,17 +314,22 @@ forEachCluster((cluster) => {
   before(async () => {
     target = await createMaskedDatabase(cluster)
     const { sql } = target.database
-    for (const name of ['analyst', 'auditor']) await target.createRole(name)
+    for (const name of ['analyst', 'auditor', 'clerk']) await target.createRole(name)
     await target.createRole('crew', 'NOLOGIN')
     await target.createRole('bypasser', 'NOLOGIN BYPASSRLS')
     await sql.unsafe(fill('grant $crew, $bypasser to $analyst'))
     const all = [...written, ...keyCases]
     for (const { setup } of all) await sql.unsafe(fill(setup))
+    for (const { table, setup } of partCases) await sql.unsafe(fill(`${several(table)}; ${setup}`))
     await sql.unsafe(fill(harmless))
     await sql.unsafe(fill('grant select on all tables in schema public to $analyst, $auditor'))
     const tables = [...all.map(({ table }) => (table === 'split_1' ? 'split' : table)), ...kept]
+    const masked = ['e mail', 'phone', 'tags', 'ssn']
     wanted = policy(
-      [...new Set(tables)].map((table) => rule(`public.${table}.secret`)),
+      [
+        ...[...new Set(tables)].map((table) => rule(`public.${table}.secret`)),
+        ...partCases.flatMap(({ table }) => masked.map((column) => rule(`public.${table}.${column}`))),
+      ],
       [target.role('auditor')],
     )
     await reconcile(target.database, wanted)
@@ -311,6 +358,38 @@ forEachCluster((cluster) => {
     'Rights by which no error shows a raw value are not listed as `FailingRow`: INSERT alone, UPDATE of columns without a mask alone…',
     () => {
       for (const table of kept) assert.deepEqual(about(listed, table), [], table)
+    },
+  )
+
+  clause(
+    'ENF-329',
+    'A `FailingRow` names the columns of which an error shows a value, and no other masked column of the table: for each role, where the…',
+    async () => {
+      const words = ['mail', 'phone', 'tags', 'ssn']
+      for (const { table, leak, shown, named, from = 0 } of partCases) {
+        if (version >= from) {
+          const printed = await provoke(leak)
+          const leaked = words.filter((word) => printed.includes(`${word}-canary`))
+          assert.deepEqual(leaked, shown.analyst, printed)
+        }
+        const [found, ...more] = about(listed, table)
+        assert.deepEqual(more, [])
+        const { explanation = '', roles = [] } = found ?? {}
+        const names = Object.keys(shown)
+        assert.deepEqual([...roles].sort(), names.map((name) => target.role(name)).sort())
+        for (const [name, columns] of Object.entries(shown)) {
+          const groups = explanation.split(/\. (?=")/)
+          const own =
+            names.length === 1 ? explanation : groups.find((text) => text.includes(target.role(name)))
+          assert.deepEqual(
+            words.filter((word) => own?.includes(word)),
+            named ?? columns,
+            explanation,
+          )
+        }
+      }
+      // A foreign key prints whole rows.
+      assert.match(about(listed, 'cascaded')[0]?.explanation ?? '', /prints the whole row/)
     },
   )
 
