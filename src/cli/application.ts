@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { lockRightsToGive, lockRightsToRead } from '../auth/rights-lock.ts'
 import { writeAudit } from '../db/audit.ts'
 import type { Tx } from '../db/database.ts'
 import { findActiveUser } from '../directory/accounts/find-active-user.ts'
@@ -130,6 +131,7 @@ const secret: Perform = async (access, word, values) => {
       const data = { keyId: values.remove, removed: true }
       return { result: { words: 'Removed.', data }, target: applicationId, before: { keyId: values.remove } }
     }
+    await lockRightsToRead(tx)
     const { secretText, keyId, endsAt } = await addSecret(tx, tenantId, applicationId, {
       displayName: values.name ?? null,
       endsAt: new Date(Date.now() + days * dayMs),
@@ -144,6 +146,7 @@ const grant: Perform = async (access, word, values) => {
   const permissions = requirePermissions(values)
   return change(access, values.revoke ? 'revoke permissions' : 'grant permissions', async (tx) => {
     const { servicePrincipalId } = await findRegistration(tx, tenantId, word)
+    await lockRightsToGive(tx)
     const write = values.revoke ? revokeApplicationPermissions : grantApplicationPermissions
     await write(tx, tenantId, servicePrincipalId, permissions)
     const now = await listApplicationPermissions(tx, tenantId, servicePrincipalId)
@@ -161,6 +164,7 @@ const consent: Perform = async (access, word, values) => {
   return change(access, values.withdraw ? 'withdraw consent' : 'consent', async (tx) => {
     const { servicePrincipalId } = await findRegistration(tx, tenantId, word)
     const userId = values.user === undefined ? null : await requireUser(tx, tenantId, values.user)
+    await lockRightsToGive(tx)
     const write = values.withdraw ? withdrawConsent : consentPermissions
     const origins = await listOriginsFor(tx, tenantId, servicePrincipalId, userId)
     await write(tx, { tenantId, servicePrincipalId, userId, permissions, origins })

@@ -1,4 +1,4 @@
-import type { Query } from './query.ts'
+import type { Fragment, Query } from './query.ts'
 
 /** Every advisory lock of the service's own database. A number is never used again: nodes of two versions may share it. */
 export const advisoryLocks = {
@@ -10,9 +10,21 @@ export const advisoryLocks = {
   assignments: 7_208_951_148,
   bindings: 7_208_951_149,
   partitions: 7_208_951_160,
+  rights: 7_208_951_161,
 } as const
 
 /** Waits for other transactions that hold the lock, and holds it until this one ends. */
 export async function lockUntilCommit(tx: Query, lock: keyof typeof advisoryLocks): Promise<void> {
   await tx`select pg_advisory_xact_lock(${advisoryLocks[lock]})`
+}
+
+/** The same, except that transactions which share the lock do not wait for each other. */
+export async function shareUntilCommit(tx: Query, lock: keyof typeof advisoryLocks): Promise<void> {
+  await tx`select pg_advisory_xact_lock_shared(${advisoryLocks[lock]})`
+}
+
+/** Takes the lock as a column of a larger statement: alone where the condition is true, else shared. */
+export function selectLock(tx: Query, lock: keyof typeof advisoryLocks, alone: Fragment): Fragment {
+  return tx`case when ${alone} then pg_advisory_xact_lock(${advisoryLocks[lock]})
+    else pg_advisory_xact_lock_shared(${advisoryLocks[lock]}) end`
 }

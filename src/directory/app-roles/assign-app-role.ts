@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { type Answer, created } from '../../api/operation.ts'
+import { lockRightsToGive } from '../../auth/rights-lock.ts'
 import { fail } from '../../kernel/problem.ts'
 import { isUuid } from '../../kernel/uuid.ts'
 import { findPermission, serviceAppId } from '../applications/api-principal.ts'
@@ -96,6 +97,7 @@ async function storePermission(
     select from application_permission
     where tenant_id = ${caller.tenantId} and service_principal_id = ${principal.id} and permission = ${permission}`
   if (present.count > 0) fail('PermissionGrantExists')
+  await lockRightsToGive(tx)
   await beforeWrite(context, describeWrite('add', principal, { appRoleAssignments: [permission] }))
   await grantApplicationPermissions(tx, caller.tenantId, principal.id, [permission])
   audit({

@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import { created, noContent, ok } from '../../api/operation.ts'
+import { lockRightsToGive } from '../../auth/rights-lock.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import { describeWrite } from '../entities/entity-write.ts'
@@ -173,6 +174,7 @@ const createGrant = operation({
       fail('PermissionGrantExists')
     const permissions = words(body.scope)
     if (permissions.length === 0) failField('scope')
+    await lockRightsToGive(tx)
     await beforeWrite(context, describeWrite('add', client, { oauth2PermissionGrants: permissions }))
     const origins = await listOriginsFor(tx, tenantId, client.id, userId)
     await consentPermissions(tx, { tenantId, servicePrincipalId: client.id, userId, permissions, origins })
@@ -203,6 +205,7 @@ const updateGrant = operation({
     const wanted = words(body.scope)
     const consent = { tenantId, servicePrincipalId: client_id, userId }
     const gone = permissions.filter((name) => !wanted.includes(name))
+    await lockRightsToGive(tx)
     await beforeWrite(context, describeWrite('remove', client, { oauth2PermissionGrants: gone }))
     await beforeWrite(context, describeWrite('add', client, { oauth2PermissionGrants: wanted }))
     await withdrawConsent(tx, { ...consent, permissions: gone })

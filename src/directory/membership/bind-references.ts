@@ -43,8 +43,18 @@ export async function bindReferences(
 ): Promise<Change[]> {
   // Other transactions do not see the group yet, so they neither give nor revoke rights over it.
   const context = { ...creation, askAgain: () => {} }
-  const owners = await addOwners(context, group, readBound(body[bindOwners], bindOwners))
+  const ownerReferences = readBound(body[bindOwners], bindOwners)
   const references = readBound(body[bindMembers], bindMembers)
+  // All rows before the lock of rights, which each of the two takes behind its own.
+  if (ownerReferences.length > 0 && references.length > 0)
+    await lockReferences(
+      context.tx,
+      context.caller.tenantId,
+      group.id,
+      [...ownerReferences, ...references],
+      'share',
+    )
+  const owners = await addOwners(context, group, ownerReferences)
   if (references.length === 0) return owners
   const found = await lockForAdding(context.tx, context.caller, group.id, references, 'share')
   const members = await addMembers(context, found, { lenient: false })

@@ -1,3 +1,4 @@
+import { selectRightsLock } from '../../auth/rights-lock.ts'
 import type { Query } from '../../db/query.ts'
 import { foldPrincipalName } from '../../kernel/fold-principal-name.ts'
 import { isUuid } from '../../kernel/uuid.ts'
@@ -13,7 +14,10 @@ export interface LockedReferences {
   readonly objects: readonly (DirectoryObject | undefined)[]
 }
 
-/** Finds an object and those to be related to it, and locks them all until the end of the transaction. */
+/**
+ * Finds an object and those to be related to it, and locks them all until the end of the transaction, then the rights that
+ * the container carries. A group or service principal may gain these, so adding one counts as giving rights.
+ */
 export async function lockReferences(
   tx: Query,
   tenantId: string,
@@ -22,7 +26,7 @@ export async function lockReferences(
   strength: LockStrength,
 ): Promise<LockedReferences> {
   const keys = await resolveNames(tx, tenantId, references)
-  const found = await lockObjects(tx, tenantId, [containerId, ...keys], strength)
+  const found = await lockObjects(tx, tenantId, containerId, keys, strength)
   return {
     container: found.get(containerId),
     objects: references.map(({ kind }, at) => {
@@ -50,16 +54,27 @@ async function resolveNames(
   return references.map(({ key }) => ids.get(foldPrincipalName(key)) ?? key)
 }
 
-/** Locks in one statement and in the order of ids, so that two requests cannot deadlock. */
+/**
+ * Locks in one statement and in the order of ids, so that two requests cannot deadlock. The lock of rights comes behind all
+ * rows: it is taken by what an aggregate over them tells.
+ */
 async function lockObjects(
   tx: Query,
   tenantId: string,
-  ids: readonly string[],
+  containerId: string,
+  keys: readonly string[],
   strength: LockStrength,
 ): Promise<Map<string, DirectoryObject>> {
+  const ids = [containerId, ...keys].filter(isUuid)
   const rows = await tx<DirectoryObject[]>`
-    select ${objectColumns(tx)} from directory_object o
-    where o.tenant_id = ${tenantId} and o.id = any(${ids.filter(isUuid)}::uuid[]) and o.deleted_at is null
-    order by o.id for ${tx.unsafe(strength)}`
+    with locked as materialized (
+      select ${objectColumns(tx)} from directory_object o
+      where o.tenant_id = ${tenantId} and o.id = any(${ids}::uuid[]) and o.deleted_at is null
+      order by o.id for ${tx.unsafe(strength)}
+    ), bearer as materialized (
+      select coalesce(bool_or(kind in ('group', 'servicePrincipal')), false) as gains
+      from locked where id::text <> ${containerId}
+    ), ordered as materialized (select ${selectRightsLock(tx, tx`gains`)} from bearer)
+    select locked.* from locked cross join ordered`
   return new Map(rows.map((row) => [row.id, row]))
 }

@@ -10,7 +10,7 @@ export interface ApplicationStrength {
   readonly rights: readonly CarriedRight[]
 }
 
-/** Deleted service principals count: the caller could restore them. */
+/** Deleted service principals count: the caller could restore them. Call it behind `lockRightsToRead`. */
 export async function readApplicationStrength(
   tx: Query,
   readGiven: ReadGivenRights,

@@ -2,6 +2,7 @@ import type { Caller } from '../../auth/caller.ts'
 import { holdsAnyRole } from '../../auth/effective-rights.ts'
 import { rightsAdministrators } from '../../auth/grantable-permissions.ts'
 import { requirePermissions } from '../../auth/permit.ts'
+import { lockRightsToRead } from '../../auth/rights-lock.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import type { EntityWrite, WriteContext } from '../entities/entity-write.ts'
@@ -25,6 +26,8 @@ export async function requireForCarryingGroup(context: WriteContext, write: Enti
   const sets = (names: readonly string[]) => names.some((name) => Object.hasOwn(changes, name))
   const isPlain = verb === 'update' && !sets(guardedProperties)
   if (kind !== 'group' || isPlain) return
+  // Operations that add and remove have the lock from `lockReferences`, by a statement less.
+  if (id && verb !== 'add' && verb !== 'remove') await lockRightsToRead(tx)
   const rights = id
     ? await readCarriedRights(
         tx,

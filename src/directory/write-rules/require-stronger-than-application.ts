@@ -5,6 +5,8 @@ import {
   mayGrantInPerson,
   mayGrantRights,
 } from '../../auth/grantable-permissions.ts'
+import { lockRightsToRead } from '../../auth/rights-lock.ts'
+import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import type { EntityWrite, WriteContext } from '../entities/entity-write.ts'
 import type { Json } from '../entities/property.ts'
@@ -36,6 +38,8 @@ export async function requireStrongerThanApplication(
   // The service makes up the appId of a new application, so no list can name it yet.
   if (isHarmless || (verb === 'create' && kind === 'application')) return
   const appId = String(before.appId ?? changes.appId)
+  if (locksPrincipals(write)) await lockPrincipals(tx, caller.tenantId, appId)
+  await lockRightsToRead(tx)
   const strength = await readApplicationStrength(tx, ports.readGivenRights, caller.tenantId, appId)
   const isItself = caller.kind === 'application' && caller.applicationId === appId.toLowerCase()
   const beyond = describeBeyond(caller, strength, isItself)
@@ -43,6 +47,20 @@ export async function requireStrongerThanApplication(
     fail('RightsRequired', {
       reason: `The application has ${beyond.join(', ')}, which the caller could not grant.`,
     })
+}
+
+/** True for writes that change the service principals of an application as well. */
+function locksPrincipals({ verb, kind, changes }: EntityWrite): boolean {
+  const isWhole = verb === 'delete' || verb === 'restore'
+  return kind === 'application' && (isWhole || Object.hasOwn(changes, 'appRoles'))
+}
+
+/** Before the lock of rights: a grant locks the service principal, and then waits for the writes that hold this lock. */
+async function lockPrincipals(tx: Query, tenantId: string, appId: string): Promise<void> {
+  await tx`
+    select from directory_object
+    where tenant_id = ${tenantId} and kind = 'servicePrincipal' and app_id = ${appId.toLowerCase()}
+    order by id for update`
 }
 
 /** The rights of the application that the caller could not grant. An application matches itself, not its users. */

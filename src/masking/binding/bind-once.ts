@@ -1,3 +1,4 @@
+import { lockRightsToGive } from '../../auth/rights-lock.ts'
 import { lockUntilCommit } from '../../db/advisory-locks.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
@@ -87,6 +88,8 @@ export async function recordReached(
   const other = await findReached(tx, id, binding)
   if (other !== undefined) return nameBound(tx, tenantId, other)
   await claimNames(tx, tenantId, place)
+  // DIR-290: exempt lists and mappings of the database count from now on.
+  await lockRightsToGive(tx)
   await tx`update masked_database set binding_reached_at = now() where id = ${id}`
   return null
 }

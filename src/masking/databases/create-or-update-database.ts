@@ -1,5 +1,6 @@
 import type { RequestFacts } from '../../api/operation.ts'
 import type { Caller } from '../../auth/caller.ts'
+import { lockRightsToGive } from '../../auth/rights-lock.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import { type SecretBox, SecretBoxError } from '../../kernel/secret-box.ts'
@@ -231,6 +232,8 @@ async function store(
   binds: { readonly isSent: boolean; readonly keepsReached: boolean },
 ): Promise<number> {
   const binding = database.binding && tx.json(database.binding)
+  // DIR-290: exempt lists and mappings of the database count from its first login on.
+  if (database.reached && !binds.keepsReached) await lockRightsToGive(tx)
   const [row] = await tx<{ version: number }[]>`
     update masked_database set declared = true, location = ${database.location}, tags = ${tx.json(database.tags)},
       binding = ${binding}, binding_secret = ${database.bindingSecret},

@@ -1,10 +1,11 @@
+import { lockRightsToGive } from '../../auth/rights-lock.ts'
 import type { DatabaseRow } from '../databases/database-row.ts'
 import type { Site } from '../resource.ts'
 import { splitEntries } from './exempt-entries.ts'
 
 /**
  * Part of every write of an exempt list, whether or not the database can be reached before the next one: an entry that names a
- * directory object now means no role later (ENF-330), and one that is added again counts as new (ENF-327).
+ * directory object now means no role later (ENF-330), and one that is added again counts as new (ENF-327). Entries that are added give rights.
  */
 export async function recordEntries(
   { tx, tenantId, ports }: Site,
@@ -16,4 +17,5 @@ export async function recordEntries(
   const named = await ports.principals.findNamed(tx, tenantId, entries)
   const added = entries.filter((entry) => !former.has(entry))
   if (added.length + named.length > 0) await ports.enforcement.recordEntries(tx, id, { added, named })
+  if (added.length > 0) await lockRightsToGive(tx)
 }

@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { created, ok } from '../../api/operation.ts'
 import { findMaskingRole, type MaskingRole } from '../../auth/masking-roles.ts'
+import { lockRightsToGive } from '../../auth/rights-lock.ts'
 import { fail } from '../../kernel/problem.ts'
 import { isUuid } from '../../kernel/uuid.ts'
 import { authorizationApiVersions, operation } from '../operation.ts'
@@ -78,6 +79,7 @@ export const createRoleAssignment = operation({
       return ok(renderRoleAssignment(before, site.namespace))
     }
     await confirmRole(site, action)
+    await lockRightsToGive(site.tx)
     const after = await insert(site, wanted, context.caller.objectId)
     auditChange(context.audit, action, renderRoleAssignment, null, after)
     return created(renderRoleAssignment(after, site.namespace))

@@ -1,4 +1,5 @@
 import type { Answer } from '../../api/operation.ts'
+import { lockRightsToGive } from '../../auth/rights-lock.ts'
 import { fail } from '../../kernel/problem.ts'
 import { storeChild } from '../children.ts'
 import { findDeclared, lockOrCreateDatabase } from '../databases/database-row.ts'
@@ -50,6 +51,7 @@ export const createOrUpdateRoleMapping = operation({
     checkConditions(site.request, before?.version ?? null)
     if (checkedBinding !== database.bindingVersion)
       fail('Conflict', { reason: 'The binding of the database changed meanwhile. Send the request again.' })
+    await lockRightsToGive(site.tx)
     const answer = await storeChild<MappingProperties, Mapping>(site, context.audit, {
       kind: mappingKind,
       parts: mappingParts,
