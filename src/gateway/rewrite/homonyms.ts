@@ -1,4 +1,5 @@
 import { userSchema } from '../../sql/search-path.ts'
+import { isShownRaw } from '../audit/covers.ts'
 import type { Homonym, WatchedRelation } from '../ports.ts'
 
 /** Schemas that are looked through for each reference, those of `$user` included. Where there are more, names are looked for once. */
@@ -20,7 +21,7 @@ interface Resolved {
 const system = /^pg_(catalog|toast|temp_)/
 
 interface Entry extends Homonym {
-  /** With the use of its schema alone, the role would read nothing raw there. */
+  /** No privilege would let the role read anything raw there. */
   readonly isDenied?: boolean
 }
 
@@ -45,7 +46,7 @@ export class Homonyms {
       const same = this.#byName.get(name)
       // A name of which the role can use none may mean any.
       if (!same || same.has(schema) || system.test(schema)) continue
-      const isDenied = ![masked, shows, rules, policies].some((some) => some.some(({ isRaw }) => isRaw))
+      const isDenied = ![masked, shows, rules, policies].some((some) => some.some(isShownRaw))
       same.set(schema, { schema, name, isUsable: false, isDenied })
     }
   }

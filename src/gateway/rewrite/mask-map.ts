@@ -10,7 +10,7 @@ import { TextCache } from './text-cache.ts'
 /** Words by which a statement changes what a name means in its session. */
 const nameChanging = ['search_path', 'schema', 'discard', 'reset', 'attribute']
 /** Words of statements whose errors show values of tables that they do not name. */
-const failing = ['domain', 'reindex', 'cluster', 'vacuum', 'analyze', 'analyse']
+const failing = ['domain', 'reindex', 'cluster', 'vacuum', 'analyze', 'analyse', 'refresh']
 /** Words of statements that run what is not in them. */
 const running = ['prepare', 'execute', 'do', 'function', 'procedure', 'operator', 'aggregate', ...textRunners]
 const word = /[\p{L}\p{N}\p{M}_$]+/gu

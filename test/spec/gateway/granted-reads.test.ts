@@ -132,6 +132,21 @@ forEachCluster((cluster) => {
       'GATE-284',
       'A masked relation on the search path counts for a name without a schema whether or not the role may…',
       async () => {
+        await run(`create view closed.report as select email from public.people; alter view closed.report owner to ${role('auditor')};
+          create table public.report (email text); grant select on public.report to ${role('helper')}`)
+        await gateway.refresh()
+        const text = `select set_config('search_path', 'closed, public', false); select email from report`
+        const given = ['usage on schema closed', 'select on closed.report']
+        const { shown, raw, isUnparsed } = await watch('helper', text, { given })
+        assert.match(shown, new RegExp(value))
+        assert.ok(isUnparsed || raw.includes(email))
+      },
+    )
+
+    clause(
+      'GATE-284',
+      'A masked relation on the search path counts for a name without a schema whether or not the role may…',
+      async () => {
         const text = 'select email from notes'
         const path = 'closed, public'
         const { shown, raw, isUnparsed } = await watch('auditor', text, {
