@@ -2,6 +2,7 @@ import type { Sql } from '../../db/sql.ts'
 import type { Snapshot } from '../catalog.ts'
 import type { Desired, DesiredRelation } from '../plan.ts'
 import { isRestrictive } from '../read-relations.ts'
+import { deferInCondition } from './defer-literals.ts'
 
 /** Lower OIDs are of objects that the server has from its beginning: no name of a role leads to another of them. */
 const firstOfUsers = 16_384
@@ -12,7 +13,8 @@ const firstOfUsers = 16_384
  * have overloaded a function or operator. A twin may read the relation itself; or, for the twin of a view, what the view reads,
  * with the recorded twins in place of what is masked. It may depend on what the view or the policies depend on, and on what masks and
  * deferred literals take. Functions, operators and relations come in the order in which the view or the policies have them: each of two may
- * be of a role that is to see the arguments of one call alone.
+ * be of a role that is to see the arguments of one call alone. No function is missing: PostgreSQL reads `app.f(x)` as a cast where a role
+ * has named a type `app.f`, and the checks of that type get the value.
  */
 export function selectMisled(
   tx: Sql,
@@ -27,7 +29,8 @@ export function selectMisled(
   return tx`
     select pg_catalog.format('what the twin %I.%I reads or calls', t.s, t.r), null from unnest(${twins.map(({ schema }) => schema)}::text[],
       ${twins.map(({ name }) => name)}::text[], ${made.map(({ relation }) => relation.oid)}::int8[]::oid[],
-      ${made.map(({ readsItself }) => readsItself)}::boolean[], ${twins.map(({ owner }) => owner)}::text[]) as t(s, r, own, reads_own, owner)
+      ${made.map(({ readsItself }) => readsItself)}::boolean[], ${made.map(listRefused)}::text[],
+      ${twins.map(({ owner }) => owner)}::text[]) as t(s, r, own, reads_own, refused, owner)
     join pg_catalog.pg_namespace n on n.nspname = t.s
     join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = t.r
     join pg_catalog.pg_rewrite w on w.ev_class = c.oid
@@ -35,7 +38,8 @@ export function selectMisled(
       select coalesce(pg_catalog.array_agg(${keyOf(tx, tx`e`)}), '{}') as keys,
         coalesce(pg_catalog.array_agg(e.refobjid) filter (where e.refobjid <> t.own and ${isRelation(tx, tx`e`)}), '{}') as relations,
         pg_catalog.count(*) filter (where e.refobjid <> t.own and (${isRelation(tx, tx`e`)}
-          or e.refclassid in ('pg_catalog.pg_proc'::regclass, 'pg_catalog.pg_operator'::regclass))) > 1 as is_ordered
+          or e.refclassid in ('pg_catalog.pg_proc'::regclass, 'pg_catalog.pg_operator'::regclass))) > 1 as is_ordered,
+        pg_catalog.count(*) filter (where e.refclassid = 'pg_catalog.pg_proc'::regclass) > 0 as has_calls
       from (select distinct d.refclassid, d.refobjid from (${selectSources(tx)}) s
         join pg_catalog.pg_depend d on d.classid = s.classid and d.objid = s.oid) e
     ) s
@@ -57,6 +61,10 @@ export function selectMisled(
         when d.class = 'pg_catalog.pg_collation'::regclass then not exists (select 1 from pg_catalog.pg_attribute a
           where a.attrelid = any(t.own || s.relations) and a.attcollation = d.oid)
         else true end)
+      or s.has_calls and (select pg_catalog.string_agg(u.oid::text, ' ' order by u.at) from (${selectTree(tx)}) v
+          cross join ${listUses(tx, tx`v.tree`)} u where ${isCall(tx)})
+        is distinct from (select pg_catalog.string_agg(u.oid::text, ' ' order by u.at)
+          from ${listUses(tx, tx`w.ev_action::text`)} u where ${isCall(tx)})
       or s.is_ordered and (
         select case when pg_catalog.length(u.pattern) > ${longestPattern} then pg_catalog.replace(u.pattern, '%', '') <> f.text
           else f.text not like u.pattern end
@@ -84,10 +92,19 @@ function selectSources(tx: Sql) {
       where t.reads_own and p.polrelid = t.own and ${isRestrictive(tx)}`
 }
 
+/** The positions of row policies whose condition became `false` in the twin, as one text. */
+function listRefused({ relation }: DesiredRelation): string {
+  return relation.restrictions
+    .flatMap(({ condition }, at) => (deferInCondition(condition) === 'false' ? at + 1 : []))
+    .join(',')
+}
+
 /** The same as parsed, in the order in which the twin has them. */
 function selectTree(tx: Sql) {
-  return tx`select case when t.reads_own then (select pg_catalog.string_agg(p.polqual::text, ' ' order by p.polname)
-      from pg_catalog.pg_policy p where p.polrelid = t.own and ${isRestrictive(tx)})
+  return tx`select case when t.reads_own then (select pg_catalog.string_agg(q.condition, ' ' order by q.at)
+      from (select p.polqual::text as condition, pg_catalog.row_number() over (order by p.polname) as at
+        from pg_catalog.pg_policy p where p.polrelid = t.own and ${isRestrictive(tx)}) q
+      where q.at <> all(pg_catalog.string_to_array(t.refused, ',')::int8[]))
     else (select v.ev_action::text from pg_catalog.pg_rewrite v where v.ev_class = t.own and v.rulename = '_RETURN') end as tree`
 }
 
@@ -119,12 +136,14 @@ function selectTypes(tx: Sql) {
 }
 
 /**
- * Functions, operators and relations of roles in a parsed expression, in its order. A twin may lack some: PostgreSQL prints IS DISTINCT
- * FROM without the schema of its operator, and a condition that is not understood became `false`.
+ * Functions, operators and relations of roles in a parsed expression, in its order. A twin may lack operators: PostgreSQL prints IS
+ * DISTINCT FROM without the schema of its one.
  */
 function listUses(tx: Sql, tree: Part) {
-  return tx`lateral (select f.hit[2]::oid as oid, f.at from pg_catalog.regexp_matches(${tree},
+  return tx`lateral (select f.hit[1] as kind, f.hit[2]::oid as oid, f.at from pg_catalog.regexp_matches(${tree},
       ':(funcid|opno|aggfnoid|winfnoid|relid) ([0-9]{5,})', 'g') with ordinality f(hit, at)
     where f.hit[2]::oid >= ${firstOfUsers}::oid and f.hit[2]::oid not in (t.own, c.oid)
       and not (f.hit[1] = 'funcid' and f.hit[2]::oid in (${selectBaseCasts(tx)})))`
 }
+
+const isCall = (tx: Sql) => tx`u.kind in ('funcid', 'aggfnoid', 'winfnoid')`

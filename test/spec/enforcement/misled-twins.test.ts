@@ -119,6 +119,23 @@ forEachCluster((cluster) => {
       assert.equal(await readLoot(), '[]')
     })
 
+    clause('ENF-350', `${calls}…`, async () => {
+      await define('app.norm(v anyelement)', 'text', 'select v::text')
+      await act('create domain lair.code as text; grant usage on type lair.code to public')
+      await run('alter table hr.client add code lair.code')
+      await restrict("app.norm(mail) <> 'nobody'::text")
+      await show('app.norm(s.word)')
+      assert.equal(await enforce(), '')
+      await act(spy('pub.keep(v text)', 'boolean', 'true'))
+      await act(`alter domain lair.code set schema app; alter domain app.code rename to norm;
+        alter domain app.norm add check (pub.keep(value)) not valid`)
+      // Both twins are made again.
+      await run('alter view hr.both rename column shown to seen')
+      const reason = await enforce({}, policy([rule('hr.client.mail'), rule('hr.client.id')]))
+      assert.match(reason, /overloaded.* what the twin masked_hr\.(client|"?both"?) reads or calls/)
+      assert.equal(await readLoot(), '[]')
+    })
+
     const swap =
       'begin; alter schema lair rename to aside; alter schema den rename to lair; alter schema aside rename to den; commit'
     /** The names are others while the twin is made, and for good or for a moment. */
