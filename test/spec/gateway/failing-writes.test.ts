@@ -1,30 +1,17 @@
 import assert from 'node:assert/strict'
-import { after, before, describe } from 'node:test'
-import pg from 'pg'
+import { describe } from 'node:test'
 import { readWatched } from '../../../src/enforcement/per-role/read-watched.ts'
-import { reconcile } from '../../../src/enforcement/reconcile.ts'
 import { message, query } from '../../../src/wire/messages.ts'
 import { connectWire } from '../../support/byte-client.ts'
 import { clause } from '../../support/clause.ts'
 import { majorOf } from '../../support/cluster.ts'
-import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
 import { forEachCluster } from '../../support/postgres.ts'
-import { openWatchedGateway } from '../../support/watched-gateway.ts'
-
-const email = 'public.people.email'
-const value = 'ann@example.com'
+import { email, useWatchedDatabase, value } from '../../support/watched-database.ts'
 
 forEachCluster((cluster) => {
   describe('what errors of writes touch', () => {
-    let target: Awaited<ReturnType<typeof createMaskedDatabase>>
-    let gateway: Awaited<ReturnType<typeof openWatchedGateway>>
-    const role = (name: string) => `"${target.role(name)}"`
-    const run = (text: string) => target.database.sql.unsafe(text)
-
-    before(async () => {
-      target = await createMaskedDatabase(cluster)
-      for (const name of ['auditor', 'analyst', 'clerk', 'visitor']) await target.createRole(name)
-      const all = ['auditor', 'analyst', 'clerk', 'visitor'].map(role).join(', ')
+    const roles = ['auditor', 'analyst', 'clerk', 'visitor']
+    const database = useWatchedDatabase(cluster, roles, async (all) => {
       await run(`create table public.cities (id int primary key, note text); insert into public.cities values (1), (2);
         create table public.people (id int primary key, name text not null, email text,
           city int not null default 1 references public.cities on delete set null on update cascade check (city < 9));
@@ -38,35 +25,9 @@ forEachCluster((cluster) => {
         grant all on public.cities to ${role('auditor')}, ${role('analyst')};
         grant select, insert on public.cities to ${role('clerk')};
         grant all on public.places, public.orders to ${all}`)
-      await reconcile(target.database, policy([rule(email, 'Email')], [target.role('auditor')]))
-      gateway = await openWatchedGateway(target)
+      await mask([email], ['auditor'])
     })
-    after(async () => {
-      await gateway.close()
-      await target[Symbol.asyncDispose]()
-    })
-
-    /** What a session of the role is shown by its last text, and what of masked columns the audit then has as raw. */
-    async function watch(name: string, ...texts: string[]) {
-      let shown = ''
-      const touches = await gateway.watch(async () => {
-        const client = new pg.Client(gateway.configOf(name))
-        await client.connect()
-        for (const text of texts)
-          shown = await client.query(text).then(
-            () => '',
-            (error: pg.DatabaseError) => `${error.code} ${error.detail}`,
-          )
-        await client.end()
-      })
-      return { shown, raw: [...new Set(touches.flatMap(({ raw }) => raw))] }
-    }
-
-    async function isRaw(name: string, ...texts: string[]): Promise<void> {
-      const { shown, raw } = await watch(name, ...texts)
-      assert.match(shown, new RegExp(value), `${name} ${texts}`)
-      assert.deepEqual(raw, [email], `${name} ${texts}`)
-    }
+    const { target, gateway, role, run, mask, watch, isRaw } = database
 
     async function isNotRaw(name: string, code: string, ...texts: string[]): Promise<void> {
       const { shown, raw } = await watch(name, ...texts)
@@ -128,10 +89,8 @@ forEachCluster((cluster) => {
           create view public.days as select id, day, email from public.logs;
           insert into public.logs values (1, 1, '${value}');
           grant select, insert on public.logs, public.logs_1, public.days to ${role('auditor')}`)
-        const column = 'public.logs.email'
-        const rules = [rule(email, 'Email'), rule(column, 'Email')]
-        await reconcile(target.database, policy(rules, [target.role('auditor')]))
-        await gateway.refresh()
+        await mask([email, 'public.logs.email'], ['auditor'])
+        await gateway().refresh()
         for (const table of ['logs_1', 'logs', 'days']) {
           const { shown, raw } = await watch(
             'auditor',
@@ -144,8 +103,8 @@ forEachCluster((cluster) => {
         await run(`create table public.stays (room int4range, during int4range, primary key (room, during without overlaps));
           grant insert, select on public.stays to ${role('auditor')}`)
         const observed = [{ schema: 'public', table: 'stays', column: 'room' }]
-        const auditor = target.role('auditor')
-        const { watched, rows } = (await readWatched(target.database.sql, [auditor], null, observed)).get(
+        const auditor = target().role('auditor')
+        const { watched, rows } = (await readWatched(target().database.sql, [auditor], null, observed)).get(
           auditor,
         ) ?? { watched: [], rows: [] }
         const fails = watched.find(({ name }) => name === 'stays')?.fails ?? []
@@ -164,8 +123,8 @@ forEachCluster((cluster) => {
         const fails = query('update public.people set name = null where id = 1')
         const sleeps = query('select pg_sleep(0.2)')
         const course = async (run: (client: Awaited<ReturnType<typeof connectWire>>) => Promise<void>) => {
-          const touches = await gateway.watch(async () => {
-            const client = await connectWire(gateway.configOf('auditor'))
+          const touches = await gateway().watch(async () => {
+            const client = await connectWire(gateway().configOf('auditor'))
             await run(client)
             await client.close()
           })
@@ -199,7 +158,7 @@ forEachCluster((cluster) => {
       'GATE-258',
       'What errors show of a table is held once for a role, however many relations lead to it: the memory for the audit…',
       async () => {
-        await target.createRole('many')
+        await target().createRole('many')
         const [tables, columns, views] = [20, 20, 200]
         const each = Array.from({ length: columns }, (_, column) => `c${column} text`).join()
         await run(`create schema wide; create table wide.hub (id int primary key);
@@ -215,8 +174,8 @@ forEachCluster((cluster) => {
           table: `t${1 + Math.floor(at / columns)}`,
           column: `c${at % columns}`,
         }))
-        const many = target.role('many')
-        const found = (await readWatched(target.database.sql, [many], null, observed)).get(many)
+        const many = target().role('many')
+        const found = (await readWatched(target().database.sql, [many], null, observed)).get(many)
         assert.ok(found)
         const last = found.watched.find(({ name }) => name === `v${views}`)
         const shown = new Set(last?.failsOnChange?.flatMap((row) => found.rows[row] ?? []))

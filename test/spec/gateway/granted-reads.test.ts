@@ -1,26 +1,13 @@
 import assert from 'node:assert/strict'
-import { after, before, describe } from 'node:test'
-import pg from 'pg'
-import { reconcile } from '../../../src/enforcement/reconcile.ts'
+import { describe } from 'node:test'
 import { clause } from '../../support/clause.ts'
 import { majorOf } from '../../support/cluster.ts'
-import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
 import { forEachCluster } from '../../support/postgres.ts'
-import { openWatchedGateway } from '../../support/watched-gateway.ts'
-
-const email = 'public.people.email'
-const value = 'ann@example.com'
+import { email, useWatchedDatabase, value } from '../../support/watched-database.ts'
 
 forEachCluster((cluster) => {
   describe('raw reads right after a GRANT', () => {
-    let target: Awaited<ReturnType<typeof createMaskedDatabase>>
-    let gateway: Awaited<ReturnType<typeof openWatchedGateway>>
-    const role = (name: string) => `"${target.role(name)}"`
-    const run = (text: string) => target.database.sql.unsafe(text)
-
-    before(async () => {
-      target = await createMaskedDatabase(cluster)
-      for (const name of ['auditor', 'analyst', 'helper']) await target.createRole(name)
+    const database = useWatchedDatabase(cluster, ['auditor', 'analyst', 'helper'], async (all) => {
       await run(`create table public.people (id int primary key, name text, email text);
         insert into public.people values (1, 'Ann', '${value}');
         create schema closed; create table closed.notes (id int, email text);
@@ -28,9 +15,8 @@ forEachCluster((cluster) => {
         create table public.notes (id int, email text); insert into public.notes values (1, 'open');
         grant select on closed.notes, public.notes to ${role('auditor')};
         grant select, update on public.people to ${role('auditor')}, ${role('analyst')};
-        grant usage on schema public to ${role('auditor')}, ${role('analyst')}, ${role('helper')}`)
-      const rules = [rule(email, 'Email'), rule('closed.notes.email', 'Email')]
-      await reconcile(target.database, policy(rules, [target.role('auditor')]))
+        grant usage on schema public to ${all}`)
+      await mask([email, 'closed.notes.email'], ['auditor'])
       await run(`create view public.old as select email from public.people; alter view public.old owner to ${role('auditor')};
         create view public.over as select email from public.old;
         create materialized view public.stored as select email from public.people;
@@ -38,40 +24,20 @@ forEachCluster((cluster) => {
         create rule shows as on insert to public.news do also select email from public.people;
         create view public.masks as select email from masked_public.people;
         grant select on public.masks to ${role('analyst')}`)
-      gateway = await openWatchedGateway(target)
     })
-    after(async () => {
-      await gateway.close()
-      await target[Symbol.asyncDispose]()
-    })
+    const { gateway, role, run, mask } = database
 
     /** A session that begins before the grant; `given` is undone behind its statement. */
-    async function watch(
+    function watch(
       name: string,
       text: string,
       { path = 'public', given = [] }: { path?: string; given?: readonly string[] } = {},
     ) {
-      let shown = ''
-      const touches = await gateway.watch(async () => {
-        const client = new pg.Client(gateway.configOf(name))
-        await client.connect()
-        await client.query(`set search_path = ${path}`)
-        try {
-          for (const each of given) await run(`grant ${each} to ${role(name)}`)
-          const ask = (query: string) =>
-            client.query(query).then(
-              (answer) => JSON.stringify([answer].flat().map(({ rows }) => rows)),
-              (error: pg.DatabaseError) => String(error.code),
-            )
-          shown = await ask(text)
-        } finally {
-          for (const each of given) await run(`revoke ${each} from ${role(name)}`)
-          await client.end()
-        }
-      })
-      const columns = (how: 'raw' | 'masked') => [...new Set(touches.flatMap((each) => each[how]))]
-      const isUnparsed = touches.some((touch) => touch.isUnparsed)
-      return { shown, raw: columns('raw'), masked: columns('masked'), isUnparsed }
+      const change = (verb: 'grant' | 'revoke') => async () => {
+        for (const each of given)
+          await run(`${verb} ${each} ${verb === 'grant' ? 'to' : 'from'} ${role(name)}`)
+      }
+      return database.watch(name, `set search_path = ${path}`, change('grant'), text, change('revoke'))
     }
 
     clause(
@@ -102,7 +68,8 @@ forEachCluster((cluster) => {
         }
         // Without the grant PostgreSQL denies it, and the audit says the same.
         const denied = await watch('helper', 'select email from public.old')
-        assert.deepEqual([denied.shown, denied.raw], ['42501', [email]])
+        assert.match(denied.shown, /^42501 /)
+        assert.deepEqual(denied.raw, [email])
       },
     )
 
@@ -134,7 +101,7 @@ forEachCluster((cluster) => {
       async () => {
         await run(`create view closed.report as select email from public.people; alter view closed.report owner to ${role('auditor')};
           create table public.report (email text); grant select on public.report to ${role('helper')}`)
-        await gateway.refresh()
+        await gateway().refresh()
         const text = `select set_config('search_path', 'closed, public', false); select email from report`
         const given = ['usage on schema closed', 'select on closed.report']
         const { shown, raw, isUnparsed } = await watch('helper', text, { given })

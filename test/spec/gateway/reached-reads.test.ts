@@ -1,62 +1,20 @@
 import assert from 'node:assert/strict'
-import { after, before, describe } from 'node:test'
-import pg from 'pg'
-import { reconcile } from '../../../src/enforcement/reconcile.ts'
+import { describe } from 'node:test'
 import { clause } from '../../support/clause.ts'
 import { majorOf } from '../../support/cluster.ts'
-import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
 import { forEachCluster } from '../../support/postgres.ts'
-import { openWatchedGateway } from '../../support/watched-gateway.ts'
-
-const email = 'public.people.email'
-const value = 'ann@example.com'
+import { email, useWatchedDatabase, value } from '../../support/watched-database.ts'
 
 forEachCluster((cluster) => {
   describe('reads of masked columns that no name in the statement shows', () => {
-    let target: Awaited<ReturnType<typeof createMaskedDatabase>>
-    let gateway: Awaited<ReturnType<typeof openWatchedGateway>>
-    const role = (name: string) => `"${target.role(name)}"`
-    const run = (text: string) => target.database.sql.unsafe(text)
-
-    before(async () => {
-      target = await createMaskedDatabase(cluster)
-      for (const name of ['auditor', 'analyst']) await target.createRole(name)
+    const database = useWatchedDatabase(cluster, ['auditor', 'analyst'], async (all) => {
       await run(`create table public.people (id int primary key, name text not null, email text);
         insert into public.people values (1, 'Ann', '${value}');
-        grant select, insert, update, delete on public.people to ${role('auditor')}, ${role('analyst')};
-        grant usage, create on schema public to ${role('auditor')}, ${role('analyst')}`)
-      await reconcile(target.database, policy([rule(email, 'Email')], [target.role('auditor')]))
-      gateway = await openWatchedGateway(target)
+        grant select, insert, update, delete on public.people to ${all};
+        grant usage, create on schema public to ${all}`)
+      await mask([email], ['auditor'])
     })
-    after(async () => {
-      await gateway.close()
-      await target[Symbol.asyncDispose]()
-    })
-
-    /** What a session of the role is shown by its last text, errors included, and what the audit then has. */
-    async function watch(name: string, ...texts: (string | pg.QueryConfig)[]) {
-      let shown = ''
-      const touches = await gateway.watch(async () => {
-        const client = new pg.Client(gateway.configOf(name))
-        await client.connect()
-        for (const text of texts)
-          shown = await client.query(text).then(
-            (answer) => JSON.stringify([answer].flat().map(({ rows }) => rows)),
-            (error: pg.DatabaseError) => `${error.code} ${error.detail}`,
-          )
-        await client.end()
-      })
-      const columns = (how: 'raw' | 'masked' | 'written') => [
-        ...new Set(touches.flatMap((each) => each[how])),
-      ]
-      return { shown, raw: columns('raw'), masked: columns('masked'), written: columns('written') }
-    }
-
-    async function isRaw(name: string, ...texts: (string | pg.QueryConfig)[]): Promise<void> {
-      const { shown, raw } = await watch(name, ...texts)
-      assert.match(shown, new RegExp(value), JSON.stringify(texts))
-      assert.deepEqual(raw, [email], JSON.stringify(texts))
-    }
+    const { target, gateway, role, run, mask, watch, isRaw } = database
 
     clause(
       'GATE-251',
@@ -68,7 +26,7 @@ forEachCluster((cluster) => {
           create rule passes as on insert to public.deeper do also insert into public.news values (new.id);
           create rule own as on delete to public.people do also select p from public.people p;
           grant select, insert on public.news, public.deeper, public.over to ${role('auditor')}, ${role('analyst')}`)
-        await gateway.refresh()
+        await gateway().refresh()
         for (const name of ['news', 'deeper', 'over'])
           await isRaw('auditor', `insert into public.${name} values (1)`)
         await run(`insert into public.people values (2, 'Bob', '')`)
@@ -92,7 +50,7 @@ forEachCluster((cluster) => {
           create policy deep on public.behind using (exists (select from public.guarded));
           create view public.above as select id from public.guarded;
           grant all on public.guarded, public.behind, public.above to ${role('auditor')}, ${role('analyst')}`)
-        await gateway.refresh()
+        await gateway().refresh()
         for (const text of [
           'select id from public.guarded',
           'select id from public.behind',
@@ -122,7 +80,7 @@ forEachCluster((cluster) => {
           create view public.joined as select m.id, m.note, (select p.email from public.people p where p.id = m.id) as e
             from public.mine m;
           grant select, insert, update on public.joined to ${role('auditor')}`)
-        await gateway.refresh()
+        await gateway().refresh()
         await isRaw('auditor', 'insert into public.joined (id) values (1) returning e')
         const upsert =
           'insert into public.joined (id) values (1) on conflict (id) do update set note = joined.e'
@@ -135,12 +93,12 @@ forEachCluster((cluster) => {
       'GATE-253',
       'The owner of a relation counts as a reader of it, and so does a role that may become the owner:…',
       async () => {
-        await target.createRole('heir', 'LOGIN NOINHERIT')
+        await target().createRole('heir', 'LOGIN NOINHERIT')
         await run(`create view public.owned as select email from public.people;
           alter view public.owned owner to ${role('auditor')};
           revoke select on public.owned from ${role('auditor')};
           grant ${role('auditor')} to ${role('heir')}`)
-        await gateway.refresh()
+        await gateway().refresh()
         const grant = `grant select on public.owned to ${role('auditor')}`
         const reads = 'select email from public.owned'
         await isRaw('auditor', 'begin', grant, reads, 'rollback; begin', grant, reads)
@@ -152,8 +110,8 @@ forEachCluster((cluster) => {
       'GATE-254',
       'A session may become every role that a chain of memberships leads to, each of them with SET or…',
       async () => {
-        await target.createRole('manager', 'LOGIN NOINHERIT')
-        await target.createRole('team', 'NOLOGIN')
+        await target().createRole('manager', 'LOGIN NOINHERIT')
+        await target().createRole('team', 'NOLOGIN')
         const [manager, team, auditor] = ['manager', 'team', 'auditor'].map(role)
         const reads = 'select email from public.people'
         // There are samples of the columns that a role may read.
@@ -161,25 +119,25 @@ forEachCluster((cluster) => {
           assert.deepEqual((await watch(name, 'select from pg_stats')).raw, [], `${name} reads no raw value`)
         const hasOptions = majorOf(cluster) >= 16
         await run(`grant ${auditor} to ${team} ${hasOptions ? 'with inherit false, set true' : ''}`)
-        await gateway.refresh()
+        await gateway().refresh()
         await masked('manager')
         const only = hasOptions ? 'admin true, inherit false, set false' : 'admin option'
         await run(`grant ${team} to ${manager} with ${only}`)
-        await gateway.refresh()
+        await gateway().refresh()
         const grant = `grant ${team} to ${manager} with inherit true, set true`
         await isRaw('manager', 'begin', ...(hasOptions ? [grant] : []), `set role ${auditor}`, reads)
         // By CREATEROLE alone.
-        await target.createRole('maker', 'LOGIN CREATEROLE')
-        await gateway.refresh()
+        await target().createRole('maker', 'LOGIN CREATEROLE')
+        await gateway().refresh()
         if (hasOptions) await masked('maker')
         else await isRaw('maker', 'begin', `grant ${auditor} to ${role('maker')}`, reads)
         if (!hasOptions) return
         // A role that only inherits can pass on what it administers, and cannot set what its role could.
         await run(`revoke ${team} from ${manager}; grant ${team} to ${manager} with inherit true, set false`)
-        await gateway.refresh()
+        await gateway().refresh()
         await masked('manager')
         await run(`grant ${auditor} to ${team} with admin true`)
-        await gateway.refresh()
+        await gateway().refresh()
         const takes = `grant ${auditor} to ${manager} with inherit true`
         await isRaw('manager', 'begin', takes, reads)
       },
@@ -199,7 +157,7 @@ forEachCluster((cluster) => {
           insert into public.people values (4, 'Cy', '${value}');
           grant select, update on public.names to ${all}; grant select, insert on public.queue to ${all};
           grant select, delete on public.cities to ${all}`)
-        await gateway.refresh()
+        await gateway().refresh()
         const clears = 'update public.people set name = null where id = 1'
         const upsert = `insert into public.people values (1, '', '') on conflict (id) do update set name = null`
         await isRaw('auditor', clears)
@@ -215,10 +173,10 @@ forEachCluster((cluster) => {
         await isRaw('auditor', 'begin', `update public.names set name = 'Ann' where id = 4`, 'commit')
         await run('alter table public.people add exclude (email with =) where (id > 10)')
         await run(`insert into public.people values (11, 'Eve', '${value}')`)
-        await gateway.refresh()
+        await gateway().refresh()
         await isRaw('auditor', `insert into public.people values (12, '', '${value}')`)
         await run('alter table public.people drop constraint people_email_excl')
-        await gateway.refresh()
+        await gateway().refresh()
         const makes = 'create view public.soon as select id, name from public.people'
         assert.deepEqual((await watch('auditor', 'begin', makes)).raw, [email])
         assert.deepEqual((await watch('analyst', 'begin', makes)).raw, [])
@@ -244,8 +202,8 @@ forEachCluster((cluster) => {
       'GATE-256',
       'A statement that names the TOAST table of a masked table, or of a materialized view that shows masked…',
       async () => {
-        await target.createRole('root', 'LOGIN SUPERUSER')
-        await target.createRole('reader')
+        await target().createRole('root', 'LOGIN SUPERUSER')
+        await target().createRole('reader')
         await run(`grant pg_read_all_data to ${role('reader')};
           create materialized view public.stored as select email from public.people;
           create table public.others (id int, note text)`)
@@ -257,7 +215,7 @@ forEachCluster((cluster) => {
         }
         const people = await toastOf('public.people')
         await run(`create view public.chunks as select chunk_data from ${people}`)
-        await gateway.refresh()
+        await gateway().refresh()
         const names = [people, await toastOf('public.stored'), 'public.chunks']
         for (const name of ['root', 'reader'])
           for (const from of names)
