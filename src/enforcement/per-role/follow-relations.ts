@@ -52,10 +52,10 @@ export function anyColumn(oid: number): string {
 /**
  * The use of one relation reads or changes another one: by a view, rule or policy; a TOAST table has its values; UPDATE of an inheritance
  * parent changes its children, and a foreign key with an action the rows that refer to others; an exclusion constraint puts the row that
- * it finds into its error.
+ * it finds into its error, and so does the server of a foreign table, with all that its own user may read.
  */
 interface Edge {
-  readonly kind: 'view' | 'rule' | 'policy' | 'toast' | 'parent' | 'key' | 'exclusion'
+  readonly kind: 'view' | 'rule' | 'policy' | 'toast' | 'parent' | 'key' | 'exclusion' | 'remote'
   /** The OID of the rule or policy. */
   readonly object: number | null
   /** The relation that is used: the view, or what the rule or policy is on. */
@@ -133,6 +133,9 @@ export async function followRelations(
         case 'key':
           fail(to.failsOnChange.whole, itself, always.own, always.whole, onChange.own, onChange.whole)
           break
+        case 'remote':
+          fail(to.failsOnChange.whole, itself)
+          break
         case 'exclusion': {
           // An expression may have any column.
           const named = numbers.includes(0) ? row : row.filter(({ number }) => numbers.includes(number))
@@ -204,7 +207,7 @@ async function readEdges(sql: Sql, oids: readonly number[]) {
       where refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass and refobjid = any(${oids}::oid[]) and classid in (
         'pg_catalog.pg_rewrite'::pg_catalog.regclass, 'pg_catalog.pg_policy'::pg_catalog.regclass) group by 1, 2, 3
     ), tables as materialized (
-      select oid, reltoastrelid from pg_catalog.pg_class where oid = any(${oids}::oid[]) and relkind <> 'v'
+      select oid, reltoastrelid, relkind from pg_catalog.pg_class where oid = any(${oids}::oid[]) and relkind <> 'v'
     )
     select case w.ev_type when '1' then 'view' else 'rule' end as kind, w.oid::int8 as object, w.ev_class::int8 as on,
       r.oid::int8 as oid, r.numbers
@@ -219,6 +222,8 @@ async function readEdges(sql: Sql, oids: readonly number[]) {
     select 'toast', null, t.reltoastrelid::int8, t.oid::int8, array(select a.attnum::int from pg_catalog.pg_attribute a
       where a.attrelid = t.oid and a.attnum > 0 and a.attlen = -1)
     from tables t where t.reltoastrelid <> 0
+    union all
+    select 'remote', null, t.oid::int8, t.oid::int8, '{}' from tables t where t.relkind = 'f'
     union all
     select 'parent', null, i.inhparent::int8, t.oid::int8, '{}'
     from tables t join pg_catalog.pg_inherits i on i.inhrelid = t.oid

@@ -20,8 +20,12 @@ export function findTouches({ stmt }: Statement, references: References, names: 
   const toucher = new Toucher(names, references.effort)
   for (const relation of references.relations) toucher.touch(relation)
   for (const { relation, column } of references.reads) toucher.readColumn(relation, column)
-  for (const write of references.writes) toucher.write(write)
-  if (defining.has(kind ?? '')) for (const relation of references.relations) toucher.pass(relation)
+  const changing = new Set(references.writes.flatMap((write) => (write.changes ? [write.relation] : [])))
+  for (const write of references.writes) toucher.write(write, changing.has(write.relation))
+  if (defining.has(kind ?? '')) {
+    for (const relation of references.relations) toucher.pass(relation)
+    for (const column of toucher.foundOnError.raw) toucher.found.raw.add(column)
+  }
   toucher.found.isUnparsed =
     references.hasHiddenCode || references.calls.some(runsText) || changesUnnamed(kind, node, names)
   toucher.foundOnError.isUnparsed = rebuilding.has(kind ?? '')
@@ -112,8 +116,11 @@ class Toucher {
     this.#read(relation && findMaskedColumns(relation, column), moves)
   }
 
-  /** Without a list, all of it. What is written through a view goes to any of the columns that it shows. */
-  write({ relation: reference, columns, changes }: Write): void {
+  /**
+   * Without a list, all of it. What is written through a view goes to any of the columns that it shows. `isOfChange`: the statement
+   * changes rows of the relation that are there, by this write or another one.
+   */
+  write({ relation: reference, columns, changes }: Write, isOfChange: boolean): void {
     const relation = this.#find(reference)
     if (!relation) return
     const { masked, shows } = relation
@@ -126,8 +133,13 @@ class Toucher {
     }
     this.#effort.scan((columns?.length ?? masked.length) + shows.length)
     const written = columns?.flatMap((name) => findMaskedColumns(relation, name)) ?? masked
-    for (const { column } of written) this.found.written.add(column)
-    if (!columns || columns.length > 0) for (const { column } of shows) this.found.written.add(column)
+    const named = !columns || columns.length > 0 ? [...written, ...shows] : written
+    // An error shows all columns that the statement names anywhere, also to a role that may not read them. DELETE names none.
+    const isNaming = isOfChange && (columns !== undefined || !changes)
+    for (const { column } of named) {
+      this.found.written.add(column)
+      if (isNaming) this.foundOnError.raw.add(column)
+    }
   }
 
   #find(reference: RelationReference): WatchedRelation | undefined {
