@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before } from 'node:test'
 import pg from 'pg'
+import type { ObservedColumn } from '../../src/enforcement/per-role/read-sources.ts'
 import { reconcile } from '../../src/enforcement/reconcile.ts'
 import type { ClusterName } from './cluster.ts'
 import { createMaskedDatabase, policy, rule } from './masked-database.ts'
@@ -40,11 +41,12 @@ export async function watchSteps(gateway: WatchedGateway, name: string, steps: r
   }
 }
 
-/** A database with these roles and a watched gateway before it. `setUp` makes its tables and masks them. */
+/** A database with these roles and a watched gateway before it. `setUp` makes its tables and masks them, unless they are `observed`. */
 export function useWatchedDatabase(
   cluster: ClusterName,
   roles: readonly string[],
   setUp: (all: string) => Promise<void>,
+  observed?: readonly ObservedColumn[],
 ) {
   let target: Awaited<ReturnType<typeof createMaskedDatabase>>
   let gateway: Awaited<ReturnType<typeof openWatchedGateway>>
@@ -54,7 +56,7 @@ export function useWatchedDatabase(
     target = await createMaskedDatabase(cluster)
     for (const name of roles) await target.createRole(name)
     await setUp(roles.map(role).join(', '))
-    gateway = await openWatchedGateway(target)
+    gateway = await openWatchedGateway(target, observed)
   })
   after(async () => {
     await gateway.close()

@@ -1,4 +1,6 @@
-import type { SessionEvent } from '../../src/gateway/ports.ts'
+import { readMaskedFor } from '../../src/enforcement/per-role/read-masked.ts'
+import type { ObservedColumn } from '../../src/enforcement/per-role/read-sources.ts'
+import type { GatewayPorts, SessionEvent } from '../../src/gateway/ports.ts'
 import { openBareGateway } from './bare-gateway.ts'
 import type { createMaskedDatabase } from './masked-database.ts'
 import { waitUntil } from './wait-until.ts'
@@ -19,11 +21,20 @@ export async function createPeople(
   }
 }
 
-/** A bare gateway that keeps what its sessions tell the audit. */
-export async function openWatchedGateway({ database, url, role }: MaskedDatabase) {
+/** A bare gateway that keeps what its sessions tell the audit. `observed`: nothing is masked, and these columns would be. */
+export async function openWatchedGateway(
+  { database, url, role }: MaskedDatabase,
+  observed?: readonly ObservedColumn[],
+) {
   const events: SessionEvent[] = []
-  const recordEvents = async (more: readonly SessionEvent[]) => void events.push(...more)
-  const gateway = await openBareGateway(database, url, {}, {}, { ports: { recordEvents } })
+  const ports: Partial<GatewayPorts> = {
+    recordEvents: async (more: readonly SessionEvent[]) => void events.push(...more),
+    ...(observed && {
+      readMasks: (_, roles) => readMaskedFor(database.sql, roles, observed),
+      readVersion: async () => JSON.stringify(observed),
+    }),
+  }
+  const gateway = await openBareGateway(database, url, {}, {}, { ports })
   return {
     /** For a client that logs in as that role of the test. */
     configOf: (name: string) => ({

@@ -2,7 +2,7 @@ import type { Sql } from '../../db/sql.ts'
 import type { Controller } from '../controller.ts'
 import { findMaskedRoles } from './find-masked-roles.ts'
 import { readMaskedFor, readMaskVersion } from './read-masked.ts'
-import type { ObservedColumn } from './read-watched.ts'
+import type { ObservedColumn } from './read-sources.ts'
 
 interface ObservedSource {
   /** The columns that a policy in observe mode would mask; null where the policy is enforced or off. */

@@ -1,7 +1,8 @@
 import type { Sql } from '../../db/sql.ts'
 import { findGuard } from '../guard/find-guard.ts'
 import { type Homonym, readHomonyms } from './read-homonyms.ts'
-import { type ObservedColumn, readWatched, type Watched } from './read-watched.ts'
+import type { ObservedColumn } from './read-sources.ts'
+import { readWatched, type Watched } from './read-watched.ts'
 
 /** A relation with a twin: the facts that are needed to move reads to the twin. */
 export interface Masked {

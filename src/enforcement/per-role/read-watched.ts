@@ -8,6 +8,7 @@ import {
   type Reached,
   type Source,
 } from './follow-relations.ts'
+import { type ObservedColumn, readObservedSources, readSources, readTwins } from './read-sources.ts'
 
 /** A masked column that a relation shows; the names of both may differ. */
 export interface WatchedColumn {
@@ -34,13 +35,6 @@ export interface Watched {
   readonly fails?: readonly number[]
   /** The same of a write that changes rows that are there, beside its own columns. */
   readonly failsOnChange?: readonly number[]
-}
-
-/** A column that would be masked if the policy were enforced. */
-export interface ObservedColumn {
-  readonly schema: string
-  readonly table: string
-  readonly column: string
 }
 
 /** The masked columns as one role sees them; the digest changes with any of them. */
@@ -232,45 +226,6 @@ async function readShowing(
     }
   })
   return { relations, rows: keys.map((key) => (rows.get(key) ?? []).map(show)) }
-}
-
-/** Columns that have a mask, and the same of the twins. */
-async function readSources(sql: Sql, guard: string): Promise<Source[]> {
-  return await sql<Source[]>`
-    with pinned as materialized (
-      select distinct g.oid, p.number, g.twin
-      from ${sql(guard)}.relation g cross join lateral pg_catalog.jsonb_to_recordset(g.pins) as p(number int)
-    ), named as materialized (
-      select p.oid, a.attnum, a.attname, pg_catalog.format('%I.%I.%I', n.nspname, c.relname, a.attname) as label,
-        pg_catalog.to_regclass(pg_catalog.format('%I.%I', p.twin->>'schema', p.twin->>'name'))::oid as twin
-      from pinned p join pg_catalog.pg_class c on c.oid = p.oid join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-      join pg_catalog.pg_attribute a on a.attrelid = p.oid and a.attnum = p.number and not a.attisdropped
-    )
-    select oid::int8 as oid, null::int8 as base, attnum::int as number, attname::text as attribute, label as column from named
-    union all
-    select a.attrelid::int8, n.oid::int8, a.attnum::int, a.attname::text, n.label
-    from named n join pg_catalog.pg_attribute a on a.attrelid = n.twin and a.attname = n.attname
-    order by 1, 3`
-}
-
-/** Columns that a policy in observe mode would mask. Tables that it names are not masked, so there are no twins. */
-async function readObservedSources(sql: Sql, columns: readonly ObservedColumn[]): Promise<Source[]> {
-  return await sql<Source[]>`
-    select c.oid::int8 as oid, null::int8 as base, a.attnum::int as number, a.attname::text as attribute,
-      pg_catalog.format('%I.%I.%I', n.nspname, c.relname, a.attname) as column
-    from unnest(${columns.map(({ schema }) => schema)}::text[], ${columns.map(({ table }) => table)}::text[],
-      ${columns.map(({ column }) => column)}::text[]) as w(schema, relation, attribute)
-    join pg_catalog.pg_namespace n on n.nspname = w.schema
-    join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = w.relation
-    join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attname = w.attribute and a.attnum > 0 and not a.attisdropped
-    order by 1, 3`
-}
-
-async function readTwins(sql: Sql, guard: string): Promise<Map<number, number>> {
-  const rows = await sql<{ base: number; oid: number }[]>`
-    select oid::int8 as base, pg_catalog.to_regclass(pg_catalog.format('%I.%I', twin->>'schema', twin->>'name'))::oid::int8 as oid
-    from ${sql(guard)}.relation where twin is not null`
-  return new Map(rows.map(({ base, oid }) => [base, oid]))
 }
 
 async function readNames(sql: Sql, oids: readonly number[]) {
