@@ -97,6 +97,8 @@ export interface WatchedRelation {
   readonly fails?: readonly number[]
   /** The same of a write that changes rows that are there, beside its own columns. */
   readonly failsOnChange?: readonly number[]
+  /** With a privilege that the role lacks, a read of it shows masked columns that are not in these lists. */
+  readonly mayShowMore?: boolean
 }
 
 /** A relation that shares its name with a masked one. */
@@ -218,7 +220,7 @@ export interface GatewayPorts {
   lookAtStandbys(databaseId: string, roles: readonly string[]): Promise<StandbyLook>
   /** The relations that move to their twins, for each of the roles. */
   readMasks(databaseId: string, roles: readonly string[]): Promise<ReadonlyMap<string, RoleMasks>>
-  /** Changes whenever masks or exemptions change. */
+  /** Changes whenever masks or exemptions change, and privileges on masked relations and memberships in roles. */
   readVersion(databaseId: string): Promise<string>
   /** Those of the roles that would see masks if the policy of the database were enforced; none where it is, or is off. */
   findWouldMask(databaseId: string, roles: readonly string[]): Promise<readonly string[]>

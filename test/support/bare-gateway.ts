@@ -1,7 +1,7 @@
 import pino from 'pino'
 import { Registry } from 'prom-client'
 import type { Database } from '../../src/db/database.ts'
-import { readMaskedFor, readMaskVersion } from '../../src/enforcement/per-role/read-masked.ts'
+import { readGatewayVersion, readMaskedFor } from '../../src/enforcement/per-role/read-masked.ts'
 import { type Gateway, openGateway } from '../../src/gateway/gateway.ts'
 import { createGatewayMetrics } from '../../src/gateway/metrics.ts'
 import type {
@@ -89,7 +89,7 @@ export async function openBareGateway(
       findStandby: async () => undefined,
       lookAtStandbys: async () => ({ standings: new Map(), close: [] }),
       readMasks: (_id, roles) => readMaskedFor(database.sql, roles),
-      readVersion: () => readMaskVersion(database.sql),
+      readVersion: () => readGatewayVersion(database.sql),
       findWouldMask: async () => [],
       checkToken: async () => ({ kind: 'refused' }),
       findCredential: async () => null,

@@ -1,7 +1,7 @@
 import type { Sql } from '../../db/sql.ts'
 import type { Controller } from '../controller.ts'
 import { findMaskedRoles } from './find-masked-roles.ts'
-import { readMaskedFor, readMaskVersion } from './read-masked.ts'
+import { readGatewayVersion, readMaskedFor } from './read-masked.ts'
 import type { ObservedColumn } from './read-sources.ts'
 
 interface ObservedSource {
@@ -25,7 +25,7 @@ export function createMaskReader(
 
     async readVersion(databaseId: string): Promise<string> {
       const observed = await readObserved(databaseId)
-      return observed ? JSON.stringify(observed) : readMaskVersion(await connect(databaseId))
+      return observed ? JSON.stringify(observed) : readGatewayVersion(await connect(databaseId))
     },
 
     /** Those of the roles that would see masks if the policy were enforced; none where it is, or is off. */

@@ -64,6 +64,33 @@ export async function readMaskVersion(sql: Sql): Promise<string> {
   return row?.version ?? ''
 }
 
+/** Another text with every change of masks, exemptions and rights to what is masked. */
+export async function readGatewayVersion(sql: Sql): Promise<string> {
+  return `${await readMaskVersion(sql)} ${await readGrantVersion(sql)}`
+}
+
+/**
+ * Another text as soon as privileges on masked relations or their owners change, memberships in roles, or which roles are superusers
+ * or create roles. Relations without a record do not count, such as tables to which only foreign keys lead. It is not a part of the
+ * version of the masks, as sessions at standbys end with that.
+ */
+async function readGrantVersion(sql: Sql): Promise<string> {
+  const guard = await findGuard(sql)
+  if (guard === null) return ''
+  const [row] = await sql<{ version: string }[]>`
+    select pg_catalog.concat_ws('/',
+      (select pg_catalog.concat(count(*), '.', sum(xmin::text::int8)) from pg_catalog.pg_auth_members),
+      (select pg_catalog.concat(sum(oid::int8) filter (where rolsuper), '.', sum(oid::int8) filter (where rolcreaterole))
+        from pg_catalog.pg_roles),
+      (select pg_catalog.concat(sum(pg_catalog.hash_array_extended(c.relacl, c.oid::int8)), '.',
+          sum(pg_catalog.hashint8extended(c.relowner::int8, c.oid::int8)))
+        from ${sql(guard)}.relation g join pg_catalog.pg_class c on c.oid = g.oid),
+      (select sum(pg_catalog.hash_array_extended(a.attacl, (g.oid::int8 << 16) | a.attnum::int8))
+        from ${sql(guard)}.relation g join pg_catalog.pg_attribute a on a.attrelid = g.oid
+        where a.attnum > 0 and a.attacl is not null)) as version`
+  return row?.version ?? ''
+}
+
 /**
  * The relations that each role has to read through twins: it may read the twin, but not every column of the relation
  * itself. A role that sees raw values, for whatever reason, keeps doing so. `observed`: no relation moves, and these

@@ -35,6 +35,8 @@ export interface Watched {
   readonly fails?: readonly number[]
   /** The same of a write that changes rows that are there, beside its own columns. */
   readonly failsOnChange?: readonly number[]
+  /** With a privilege that the role lacks, a read of it shows masked columns that are not in these lists. */
+  readonly mayShowMore?: boolean
 }
 
 /** The masked columns as one role sees them; the digest changes with any of them. */
@@ -128,7 +130,7 @@ function seeBy(may: ReadonlySet<string>): (shown: Shown) => WatchedColumn {
   })
 }
 
-/** What is masked there, or denied, makes a relation worth watching, but for errors and TOAST tables: what they deny they do not show. */
+/** What is masked there, or denied, makes a relation worth watching, but for errors: what they deny they do not show. */
 function seeRelation(
   relation: Relation,
   rows: readonly (readonly string[])[],
@@ -142,8 +144,7 @@ function seeRelation(
     return seen.isRaw || shown.needs.length === 0 ? seen : { ...seen, mayBecomeRaw: true }
   }
   const [shows, rules, policies] = (['shows', 'rules', 'policies'] as const).map((how) => {
-    const columns = reached[how].map(how === 'policies' ? see : foresee)
-    return rest.schema === 'pg_toast' ? columns.filter(({ isRaw }) => isRaw) : columns
+    return reached[how].map(how === 'policies' ? see : foresee)
   })
   const mayFail = ({ own, whole }: Failing, privilege: number) => [
     ...own.filter((number) => rows[number]?.length),
@@ -168,21 +169,32 @@ const statisticsViews = ['pg_stats', 'pg_stats_ext', 'pg_stats_ext_exprs']
 /** The tables below, with samples of all columns, by OIDs that are the same in every PostgreSQL. */
 const statisticsTables = { pg_statistic: 2619, pg_statistic_ext_data: 3429 }
 
-/** Catalogs from which the role reads samples of masked columns, with these columns. It cannot be told which of them it reads. */
+/**
+ * Catalogs with samples of masked columns, and those of the columns that the role reads there: it cannot be told which of them. What
+ * it would read after a GRANT is not listed, as PostgreSQL leaves it out without a word.
+ */
 function listStatistics(columns: readonly WatchedColumn[], readable: ReadonlySet<string>): Watched[] {
   const byName = (some: readonly WatchedColumn[]) => [
     ...new Map(some.map((each) => [each.column, each])).values(),
   ]
+  if (columns.length === 0) return []
   const raw = byName(columns.filter(({ isRaw }) => isRaw))
-  const tables = Object.entries(statisticsTables).filter(([, oid]) => readable.has(anyColumn(oid)))
-  const all = tables.length > 0 ? byName(columns).map((each) => ({ ...each, isRaw: true })) : []
+  const names = new Set(columns.map(({ column }) => column))
+  const tables = Object.entries(statisticsTables)
+  const isOpen = tables.some(([, oid]) => readable.has(anyColumn(oid)))
+  const all = isOpen ? byName(columns).map((each) => ({ ...each, isRaw: true })) : []
   const catalogs = [
     ...statisticsViews.map((name) => ({ name, shows: raw })),
-    ...tables.map(([name]) => ({ name, shows: all })),
+    ...tables.map(([name, oid]) => ({ name, shows: readable.has(anyColumn(oid)) ? all : [] })),
   ]
-  return catalogs
-    .filter(({ shows }) => shows.length > 0)
-    .map((each) => ({ ...each, schema: 'pg_catalog', attributes: [], masked: [] }))
+  return catalogs.map(({ name, shows }) => ({
+    schema: 'pg_catalog',
+    name,
+    attributes: [],
+    masked: [],
+    shows,
+    ...(shows.length < names.size && { mayShowMore: true }),
+  }))
 }
 
 async function readShowing(

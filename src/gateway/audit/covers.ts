@@ -15,6 +15,7 @@ export function covers(
     includes(one.shows, other.shows) &&
     includes(one.rules, other.rules) &&
     includes(one.policies, other.policies) &&
+    (one.mayShowMore === true || other.mayShowMore !== true) &&
     (other.fails ?? []).every((row) => one.fails?.includes(row)) &&
     failsAlike(one, other, rows) &&
     other.masked.every(

@@ -26,8 +26,11 @@ export function findTouches({ stmt }: Statement, references: References, names: 
     for (const relation of references.relations) toucher.pass(relation)
     for (const column of toucher.foundOnError.raw) toucher.found.raw.add(column)
   }
-  toucher.found.isUnparsed =
-    references.hasHiddenCode || references.calls.some(runsText) || changesUnnamed(kind, node, names)
+  toucher.found.isUnparsed ||=
+    references.hasHiddenCode ||
+    references.calls.some(runsText) ||
+    changesUnnamed(kind, node, names) ||
+    grants(kind, node, names)
   toucher.foundOnError.isUnparsed = rebuilding.has(kind ?? '')
   return {
     touch: touchOf(kindOf(kind, node), toucher.found),
@@ -59,6 +62,23 @@ function changesUnnamed(kind: string | undefined, node: Node, names: Names): boo
   return node.relation !== undefined && findPossible(names, node.relation) !== undefined
 }
 
+/**
+ * The statement grants a role, or a privilege on a relation that shows masked columns: until the gateway has heard of it, values that
+ * later statements show without naming their relation are not recognised.
+ */
+function grants(kind: string | undefined, node: Node, names: Names): boolean {
+  if (kind === 'CreateSchemaStmt')
+    return (node.schemaElts ?? []).some((element: Node) => grants(...unwrap(element), names))
+  if (kind === 'GrantRoleStmt') return node.is_grant === true
+  if (kind !== 'GrantStmt' || node.is_grant !== true || node.objtype !== 'OBJECT_TABLE') return false
+  if (node.targtype === 'ACL_TARGET_ALL_IN_SCHEMA') return true
+  // Whatever the search path is.
+  const { masks } = names
+  return (node.objects ?? []).some(({ RangeVar: { schemaname, relname } }: Node) =>
+    schemaname === undefined ? masks.findWatchedAnywhere(relname) : masks.findWatched(schemaname, relname),
+  )
+}
+
 /** Uses that run the rules of a relation. What they return or store may be of a column that a view shows. */
 const writes: ReadonlySet<RelationUse> = new Set(['insert', 'target', 'other'])
 
@@ -84,6 +104,7 @@ class Toucher {
     if (use === 'lock' || use === 'lockToRead' || use === 'like' || use === 'create') return
     const relation = this.#find(reference)
     if (!relation) return
+    this.found.isUnparsed ||= relation.mayShowMore === true
     if (use === 'other') this.#read(relation.masked)
     // Another table may be tied to it: writes to that one then fail alike before the gateway has heard of it.
     if (use === 'other' || use === 'parent') {

@@ -27,7 +27,7 @@ interface Page {
   reading: Promise<void> | undefined
 }
 
-/** How another node's change is found where its notification was missed: by its version, and by a whole look for what has no version (grants, members). */
+/** How another node's change is found where its notification was missed: by its version, and by a whole look for what has no version (foreign keys). */
 const lookEveryMs = 1_000
 const readEveryMs = 10_000
 /** Of masks whose binding changes meanwhile. */
@@ -45,13 +45,19 @@ const unknown = new MaskMap(nothing)
 export class MaskCache {
   readonly #ports: CachePorts
   readonly #pages = new Map<string, Page>()
+  /** Pages that the timer looks at now. A database may take longer than the time between two looks. */
+  readonly #looking = new Set<Page>()
   readonly #timer: NodeJS.Timeout
 
   constructor(ports: CachePorts) {
     this.#ports = ports
     this.#timer = setInterval(() => {
       this.#forget()
-      for (const page of this.#pages.values()) if (isUsed(page)) void this.#look(page)
+      for (const page of this.#pages.values()) {
+        if (!isUsed(page) || this.#looking.has(page)) continue
+        this.#looking.add(page)
+        void this.#look(page).finally(() => this.#looking.delete(page))
+      }
     }, lookEveryMs).unref()
   }
 

@@ -13,6 +13,8 @@ const nameChanging = ['search_path', 'schema', 'discard', 'reset', 'attribute']
 const failing = ['domain', 'reindex', 'cluster', 'vacuum', 'analyze', 'analyse', 'refresh']
 /** Words of statements that run what is not in them. */
 const running = ['prepare', 'execute', 'do', 'function', 'procedure', 'operator', 'aggregate', ...textRunners]
+/** Words of statements by which a role gets values that it could not read before. */
+const granting = ['grant']
 const word = /[\p{L}\p{N}\p{M}_$]+/gu
 const maxNameBytes = 63
 /** Of a name that PostgreSQL has cut: it cuts in front of a character. */
@@ -36,7 +38,7 @@ export class MaskMap {
   /** Of names that several relations have: found once, and asked for with every reference. */
   readonly #joined = new BoundedCache<WatchedRelation>(maxJoined)
   readonly #pathDependence = new Map<string, boolean>()
-  readonly #words = new Set<string>([...nameChanging, ...failing, ...running])
+  readonly #words = new Set<string>([...nameChanging, ...failing, ...running, ...granting])
   /** A name without any word in it: then every text has to be looked at. */
   #isWordless = false
   /** Analysed texts under this map, by search path; dropped with the map. */
@@ -182,6 +184,7 @@ export class MaskMap {
       shows: [...first.shows, ...shows],
       rules: [first, ...others].flatMap(({ rules = [] }) => rules),
       policies: [first, ...others].flatMap(({ policies = [] }) => policies),
+      mayShowMore: [first, ...others].some(({ mayShowMore }) => mayShowMore),
       fails: [...new Set([first, ...others].flatMap(({ fails = [] }) => fails))],
       failsOnChange: [...new Set([first, ...others].flatMap(({ failsOnChange = [] }) => failsOnChange))],
     }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe } from 'node:test'
+import { readGatewayVersion, readMaskVersion } from '../../../src/enforcement/per-role/read-masked.ts'
 import { clause } from '../../support/clause.ts'
 import { majorOf } from '../../support/cluster.ts'
 import { forEachCluster } from '../../support/postgres.ts'
@@ -130,6 +131,106 @@ forEachCluster((cluster) => {
         const unheard = await watch('auditor', sets, { given: ['usage on schema closed'] })
         assert.match(unheard.shown, new RegExp(value))
         assert.ok(unheard.isUnparsed || unheard.raw.includes('closed.notes.email'))
+      },
+    )
+
+    clause(
+      'GATE-268',
+      'A GRANT of a role, or of a privilege on a relation that shows masked columns, is `unparsed`:…',
+      async () => {
+        const isUnparsed = async (text: string) => (await database.watch('helper', text)).isUnparsed
+        for (const text of [
+          'grant select on public.people to public',
+          'grant select (email), update on people to public',
+          'grant insert on public.news to public',
+          'grant select on all tables in schema closed to public',
+          'create schema more grant select on public.people to public',
+          `grant ${role('auditor')} to ${role('helper')}`,
+        ])
+          assert.ok(await isUnparsed(text), text)
+        for (const text of [
+          'grant select on public.notes to public',
+          'grant usage on schema closed to public',
+          'revoke select on public.people from public',
+          `revoke ${role('auditor')} from ${role('helper')}`,
+        ])
+          assert.ok(!(await isUnparsed(text)), text)
+      },
+    )
+
+    clause(
+      'GATE-269',
+      'The gateway knows of a privilege on a masked relation, of its new owner and of a membership in a role a…',
+      async () => {
+        const { sql } = database.target().database
+        const text = 'update public.people set id = null where id = 1'
+        const before = await database.watch('analyst', text)
+        assert.match(before.shown, /^23502 /)
+        assert.deepEqual(before.raw, [])
+        const right = 'select (email) on public.people'
+        await run(`grant ${right} to ${role('analyst')}`)
+        // A session that begins finds what the version tells of.
+        const after = await database.watch('analyst', text)
+        await run(`revoke ${right} from ${role('analyst')}`)
+        assert.match(after.shown, new RegExp(value))
+        assert.deepEqual(after.raw, [email])
+        const masks = await readMaskVersion(sql)
+        for (const [change, undo] of [
+          [
+            `grant select on public.people to ${role('helper')}`,
+            `revoke select on public.people from ${role('helper')}`,
+          ],
+          [`grant ${right} to ${role('helper')}`, `revoke ${right} from ${role('helper')}`],
+          [
+            `grant ${role('auditor')} to ${role('helper')}`,
+            `revoke ${role('auditor')} from ${role('helper')}`,
+          ],
+          [`alter role ${role('helper')} superuser`, `alter role ${role('helper')} nosuperuser`],
+          [
+            `alter table public.people owner to ${role('helper')}`,
+            'alter table public.people owner to current_user',
+          ],
+        ] as const) {
+          const version = await readGatewayVersion(sql)
+          await run(change)
+          assert.notEqual(await readGatewayVersion(sql), version, change)
+          // With that one, sessions at standbys would end.
+          assert.equal(await readMaskVersion(sql), masks, change)
+          await run(undo)
+        }
+      },
+    )
+
+    clause(
+      'GATE-272',
+      'A statement that names a catalog with samples (GATE-205) is `unparsed` where a privilege that its role lacks…',
+      async () => {
+        await run(`insert into public.people select 1000 + i, 'n', i || '${value}' from generate_series(1, 100) i;
+          analyze public.people`)
+        const [row] = await run(
+          `select reltoastrelid::regclass::text as name from pg_class where oid = 'public.people'::regclass`,
+        )
+        await gateway().refresh()
+        const samples = `select histogram_bounds::text from pg_stats where tablename = 'people' and attname = 'email'`
+        const given = ['select (email) on public.people']
+        const read = await watch('helper', samples, { given })
+        assert.match(read.shown, new RegExp(value))
+        assert.ok(read.isUnparsed)
+        const without = await watch('helper', samples)
+        assert.deepEqual([without.shown, without.raw, without.isUnparsed], ['[[]]', [], true])
+        const whole = await watch('helper', 'select stavalues1::text from pg_statistic', {
+          given: ['select on pg_catalog.pg_statistic'],
+        })
+        assert.match(whole.shown, new RegExp(value))
+        assert.ok(whole.isUnparsed)
+        // All that there is can be read, and is listed.
+        const exempt = await watch('auditor', samples)
+        assert.deepEqual([exempt.raw, exempt.isUnparsed], [['closed.notes.email', email], false])
+        const toast = await watch('helper', `select * from ${row?.name}`, { given: ['pg_read_all_data'] })
+        assert.deepEqual([toast.shown, toast.raw], ['[[]]', [email]])
+        const denied = await watch('helper', `select * from ${row?.name}`)
+        assert.match(denied.shown, /^42501 /)
+        assert.deepEqual(denied.raw, [email])
       },
     )
   })

@@ -13,7 +13,9 @@ export const cases: readonly (readonly [text: string, touched: string])[] = [
   ['select email from sales.customers', ''],
   ['lock table customers', ''],
   ['vacuum customers', ''],
-  ['grant select on customers to bob', ''],
+  ['revoke select on customers from bob', ''],
+  ['grant select on orders to bob', ''],
+  ['grant usage on schema public to bob', ''],
   ['select ctid, c.xmin from customers c', ''],
   ['with customers as (select 1 as email) select email from customers', ''],
   ['with recursive customers as (select 1 as email union select email from customers) table customers', ''],
@@ -204,6 +206,11 @@ export const cases: readonly (readonly [text: string, touched: string])[] = [
   ['select 1; select email from public.customers; select phone from customers', '* !'],
   // What cannot be seen
   ['do $$ begin perform 1; end $$', '!'],
+  ['grant select on customers to bob', '!'],
+  ['grant update (email) on orders, public.customers to bob', '!'],
+  ['grant select on all tables in schema sales to bob', '!'],
+  ['create schema more grant select on public.customers to bob', '!'],
+  ['grant alice to bob', '!'],
   ["create function f() returns text language sql as 'select 1'", '!'],
   ['create procedure p() begin atomic; select email from customers; end', '! email'],
   // Functions that run a text, called by another notation or from the definition of something else
