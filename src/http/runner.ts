@@ -70,7 +70,7 @@ function readmit(runner: Runner, request: ApiRequest): Soon<Caller> {
 /**
  * DIR-340, MASK-236: asks again before the commit of a write, which has all its locks by then. The statement that writes the
  * audit tells whether there is any doubt about the token. The answer comes from outside of the transaction, whose own
- * changes do not count. Masking asks for the role at the scope of the write by itself, within the transaction.
+ * changes do not count. Operations of masking ask for the role at the scope of the write (MASK-245).
  */
 async function confirm(
   { gatekeeper, database }: Runner,

@@ -10,6 +10,7 @@ import type { Inspection } from './enforcement/inspection.ts'
 import type { Provider } from './management/describe-providers.ts'
 import type { ServiceDescription } from './management/service-description.ts'
 import { namespaceOf } from './namespace.ts'
+import { requireRole } from './role-assignments/confirm-role.ts'
 
 /** Functions of other rooms that masking calls; `main.ts` passes them in. */
 export interface MaskingPorts {
@@ -185,7 +186,27 @@ export const resourcesApiVersions = [
   '2025-04-01',
 ]
 
-export const operation = operationsOf<MaskingPorts>('masking')
+const define = operationsOf<MaskingPorts>('masking')
+
+/**
+ * Makes an operation. MASK-245: a write asks for the role of its caller once more before the commit, behind every lock: a caller
+ * can wait for one until an Owner has revoked the role and withdrawn what its holder did. The question sees what other
+ * transactions committed, not what the write itself ends.
+ */
+export const operation: typeof define = (definition) => {
+  const made = define(definition)
+  const { permission, method, reads } = made
+  if (!('action' in permission) || method === 'GET' || reads) return made
+  const { action, scope } = permission
+  return {
+    ...made,
+    run(context, prepared) {
+      const ask = (aside: Query) => requireRole({ ...context, tx: aside }, action, scope(context.params))
+      context.askAgain(action, ask)
+      return made.run(context, prepared)
+    },
+  }
+}
 
 type AnyContext = Pick<Context<MaskingPorts, unknown, unknown>, 'request' | 'ports'>
 

@@ -2,6 +2,7 @@ import { noContent } from '../../api/operation.ts'
 import { fail } from '../../kernel/problem.ts'
 import { isUuid } from '../../kernel/uuid.ts'
 import { operation, ownApiVersions } from '../operation.ts'
+import { requireRole } from '../role-assignments/confirm-role.ts'
 import {
   actions,
   credentialPath,
@@ -23,13 +24,16 @@ export const deleteCredential = operation({
   },
   answers: { 204: null },
   errors: [403, 404],
-  async run({ caller, params, tx, ports, audit }) {
+  async run(context) {
+    const { caller, params, tx, ports, audit, askAgain } = context
     requireGatewayUser(caller)
     const key = params.credentialName ?? ''
     const { tenantId, objectId } = caller
     const isForAll = isUuid(key) && (await ports.mayAct(tx, caller, actions.delete, '/'))
     const removed = await removeStored(tx, tenantId, isForAll ? null : objectId, key)
     if (!removed) return fail('ResourceNotFound', { id: `${credentialsPath}/${key}` })
+    if (removed.principalId !== objectId)
+      askAgain(actions.delete, (aside) => requireRole({ ...context, tx: aside }, actions.delete, '/'))
     const before = renderCredential(removed)
     audit({ action: 'Vendor.Sql/databaseCredentials/delete', target: before.id, before })
     return noContent

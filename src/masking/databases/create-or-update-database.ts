@@ -26,6 +26,7 @@ import {
 } from '../operation.ts'
 import { databasePath, readDatabasePlace, scopeOf } from '../place.ts'
 import { answerStored, auditChange, type Site, siteOf } from '../resource.ts'
+import { requireRole } from '../role-assignments/confirm-role.ts'
 import { ruleRows } from '../rules/rule.ts'
 import { readTracked } from '../tracked-resource.ts'
 import {
@@ -84,7 +85,11 @@ export const createOrUpdateDatabase = operation({
     const before = await lockOrCreateDatabase(site, action)
     checkConditions(site.request, before.declared ? before.version : null)
     const input = context.body.properties?.binding
-    const mayWrite = (scope: string) => ports.mayAct(tx, context.caller, action, scope)
+    const mayWrite = async (scope: string) => {
+      const may = await ports.mayAct(tx, context.caller, action, scope)
+      if (may) context.askAgain(scope, (aside) => requireRole({ ...context, tx: aside }, action, scope))
+      return may
+    }
     if (input === null) await refuseWhileMasked(tx, before)
     const sealed = input && seal(before, input, site)
     if (sealed)

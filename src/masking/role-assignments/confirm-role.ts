@@ -3,12 +3,13 @@ import type { Params } from '../../auth/permission.ts'
 import { lockUntilCommit } from '../../db/advisory-locks.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
-import type { MaskingPorts } from '../operation.ts'
 import { scopeOf } from '../place.ts'
 
 interface Write {
   readonly tx: Query
-  readonly ports: Pick<MaskingPorts, 'mayAct'>
+  readonly ports: {
+    mayAct(tx: Query, caller: Caller, action: string, scope: string): Promise<boolean>
+  }
   readonly caller: Caller
   readonly params: Params
 }
@@ -19,11 +20,14 @@ export async function lockAssignments(tx: Query): Promise<void> {
 }
 
 /**
- * MASK-227: refuses a caller whose role ended after the request was permitted. Every write asks it again when it has its
- * locks: a write can wait for them until an Owner has revoked the role and withdrawn what its holder did.
+ * MASK-227: refuses a caller whose role ended after the request was permitted. Every write asks it when it has the row that it
+ * is about, before what it finds there shows in the answer, and once more before it commits (`operation`, MASK-245).
  */
-export async function requireRole({ tx, ports, caller, params }: Write, action: string): Promise<void> {
-  const scope = scopeOf(params)
+export async function requireRole(
+  { tx, ports, caller, params }: Write,
+  action: string,
+  scope = scopeOf(params),
+): Promise<void> {
   if (await ports.mayAct(tx, caller, action, scope)) return
   fail('AuthorizationFailed', { client: caller.applicationId, objectId: caller.objectId, action, scope })
 }

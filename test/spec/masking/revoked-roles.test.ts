@@ -3,6 +3,8 @@ import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { issueTimeClaim } from '../../../src/auth/issue-time.ts'
 import { knownPermissions } from '../../../src/auth/known-permissions.ts'
+import { lockRightsToRead } from '../../../src/auth/rights-lock.ts'
+import { lockUntilCommit } from '../../../src/db/advisory-locks.ts'
 import type { Tx } from '../../../src/db/database.ts'
 import {
   consentPermissions,
@@ -10,10 +12,11 @@ import {
 } from '../../../src/directory/applications/granted-permissions.ts'
 import { lockAssignments } from '../../../src/masking/role-assignments/confirm-role.ts'
 import { clause } from '../../support/clause.ts'
+import { fillDirectory } from '../../support/directory.ts'
 import { apiVersion, emailRule, policyUrl, ruleUrl, useMasking } from '../../support/masking.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
-const { service, send, putRule, putPolicy } = useMasking()
+const { service, send, putRule, putPolicy, bindReached } = useMasking()
 
 interface Place {
   readonly server: string
@@ -72,11 +75,18 @@ interface Revocation {
   readonly revoke: (tx: Tx, holder: Holder) => Promise<unknown>
 }
 
+const waitForWaiting = (count: number) =>
+  waitUntil('the requests wait', async () => {
+    const waiting = await service().database.sql`
+      select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+    return waiting.count >= count
+  })
+
 /** Sends a request of an Owner of the server, and revokes a right of theirs while the request waits for what `hold` holds. */
-async function race({ hold, revoke }: Revocation, request: (place: Place) => Request) {
+async function race({ hold, revoke }: Revocation, request: (place: Place) => Request | Promise<Request>) {
   const { database, tokens } = service()
   const place = await makePlace()
-  const [method, path, body] = request(place)
+  const [method, path, body] = await request(place)
   const sid = randomUUID()
   await database.sql`insert into oidc_state (model, id, payload) values ('Grant', ${sid}, '{}')`
   const claims = tokens.claimsFor({ role: 'Owner', scope: place.server })
@@ -84,7 +94,7 @@ async function race({ hold, revoke }: Revocation, request: (place: Place) => Req
   const token = tokens.signToken({ ...claims, sid, [issueTimeClaim]: Date.now() })
   const ask = (...[verb, url, sent]: Request) =>
     service().request(verb, url.includes('?') ? url : `${url}?${apiVersion}`, { token, body: sent })
-  assert.equal((await ask('GET', place.db)).status, 200)
+  assert.equal((await ask('GET', place.server)).status, 200)
   const [role] = await database.sql<{ id: string }[]>`
     select id from role_assignment where scope = ${place.server.toLowerCase()}`
   const id = role?.id ?? assert.fail('the caller has no role')
@@ -92,11 +102,7 @@ async function race({ hold, revoke }: Revocation, request: (place: Place) => Req
   const begun = await database.transaction(async (tx) => {
     await hold(tx, place)
     const answer = ask(method, path, body)
-    await waitUntil('the request waits', async () => {
-      const waiting = await database.sql`
-        select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-      return waiting.count > 0
-    })
+    await waitForWaiting(1)
     await revoke(tx, { principalId: String(claims.oid), id, url: rolesUrl(place.server, id), sid })
     return { answer }
   })
@@ -104,7 +110,10 @@ async function race({ hold, revoke }: Revocation, request: (place: Place) => Req
   return { answer, before, afterwards: await readAll(place, id) }
 }
 
-async function revokeAround(revocation: Revocation, request: (place: Place) => Request): Promise<void> {
+async function revokeAround(
+  revocation: Revocation,
+  request: (place: Place) => Request | Promise<Request>,
+): Promise<void> {
   const { answer, before, afterwards } = await race(revocation, request)
   assert.equal(answer.status, 403, answer.text)
   assert.equal(answer.body.error.code, 'AuthorizationFailed')
@@ -229,3 +238,165 @@ test('MASK-236: a write that waited is done where the token stands', async () =>
   ])
   assert.equal(answer.status, 200, answer.text)
 })
+
+const atRights = { hold: (tx: Tx) => lockRightsToRead(tx), revoke: revokeByOwner }
+const atBindings = { hold: (tx: Tx) => lockUntilCommit(tx, 'bindings'), revoke: revokeByOwner }
+/** The last wait of each write. */
+const atAudit: Revocation = {
+  hold: (tx) => tx`lock table audit_event in share mode`,
+  revoke: atAssignments.revoke,
+}
+const binding = { host: '127.0.0.1', port: 1, database: 'evil', user: 'u', password: 'p', sslmode: 'disable' }
+
+const lateWrites: Readonly<
+  Record<string, readonly [Revocation, (place: Place) => Request | Promise<Request>]>
+> = {
+  'a policy behind rights that are given': [
+    atRights,
+    ({ db }) => [
+      'PUT',
+      policyUrl(db),
+      { properties: { dataMaskingState: 'Enabled', exemptPrincipals: 'auditor;eve' } },
+    ],
+  ],
+  'a document behind rights that are given': [
+    atRights,
+    ({ db }) => [
+      'PUT',
+      `${policyUrl(db)}/document?${own}`,
+      { properties: { policy: { dataMaskingState: 'Enabled', exemptPrincipals: ['eve'] }, rules: [] } },
+    ],
+  ],
+  'a mapping behind rights that are given': [atRights, writes['a mapping'] ?? assert.fail()],
+  'a binding behind another': [atBindings, ({ db }) => ['PUT', `${db}?${own}`, { properties: { binding } }]],
+  'the end of a database behind that of the role': [
+    atAssignments,
+    writes['the end of a database'] ?? assert.fail(),
+  ],
+  'the end of a server behind that of the role': [
+    atAssignments,
+    async ({ server, db }) => {
+      assert.equal((await send('DELETE', db)).status, 200)
+      return ['DELETE', server]
+    },
+  ],
+}
+
+clause(
+  'MASK-245',
+  'A write counts the roles of its caller once more before it commits, whichever lock it waited for: …',
+  async (t) => {
+    for (const [what, [revocation, request]] of Object.entries(lateWrites))
+      await t.test(what, () => revokeAround(revocation, request))
+    const properties = { principalId: service().tokens.shared.user, roleName: 'Owner' }
+    // The restoration of a database that is not bound writes nothing.
+    const { 'a restoration': _, ...waiting } = writes
+    const others: typeof writes = {
+      'a server': ({ server }) => ['PUT', server, { tags: { team: 'eve' } }],
+      'a role assignment': ({ db }) => ['PUT', rolesUrl(db, randomUUID()), { properties }],
+      'the end of a role assignment': ({ db, assignment }) => ['DELETE', rolesUrl(db, assignment)],
+    }
+    for (const [what, request] of Object.entries({ ...waiting, ...others }))
+      await t.test(`${what} behind the last lock`, () => revokeAround(atAudit, request))
+  },
+)
+
+test('MASK-245: a member who leaves the group of Owners gets no role of their own behind it', async () => {
+  const { database, tokens } = service()
+  const { server } = await makePlace()
+  const [group, member] = [await fillDirectory(service()).group(), await fillDirectory(service()).user()]
+  const give = (principalId: string): Request => [
+    'PUT',
+    rolesUrl(server, randomUUID()),
+    { properties: { principalId, roleName: 'Owner' } },
+  ]
+  assert.equal((await send(...give(group))).status, 201)
+  await fillDirectory(service()).join(member, group)
+  const token = tokens.tokenFor({ principal: member, permissions: ['user_impersonation'] })
+  const begun = await database.transaction(async (tx) => {
+    // The removal holds the lock of rights until it commits, and waits for the counter then.
+    await tx`select from revision_counter for update`
+    const removal = administer('DELETE', `/groups/${group}/members/${member}/$ref`)
+    await waitForWaiting(1)
+    const [method, path, body] = give(member)
+    const answer = service().request(method, `${path}?${apiVersion}`, { token, body })
+    await waitForWaiting(2)
+    return { removal, answer }
+  })
+  await begun.removal
+  const answer = await begun.answer
+  assert.equal(answer.status, 403, answer.text)
+  const rows = await database.sql`select from role_assignment where principal_id = ${member}`
+  assert.equal(rows.count, 0)
+})
+
+test('MASK-245: Owners end their own role, and the database that it is at', async () => {
+  for (const what of ['role', 'database'] as const) {
+    const { db } = await makePlace()
+    const token = service().tokenFor({ role: 'Owner', scope: db })
+    await service().tokens.settled()
+    const [role] = await service().database.sql<{ id: string }[]>`
+      select id from role_assignment where scope = ${db.toLowerCase()} and role = 'Owner'`
+    const url = what === 'role' ? rolesUrl(db, role?.id ?? '') : db
+    const answer = await service().request('DELETE', `${url}?${apiVersion}`, { token })
+    assert.equal(answer.status, 200, answer.text)
+  }
+})
+
+clause(
+  'MASK-246',
+  'A right at another scope that a write relies on counts once more in the same way: that to the database…',
+  async (t) => {
+    const { database, tenantId, tokens } = service()
+    /** Sends a request, and deletes the role at the other scope while the request waits. */
+    const revokeOther = async (scope: string, token: string, [method, path, body]: Request) => {
+      const begun = await database.transaction(async (tx) => {
+        await atAudit.hold(tx, { server: '', db: '', assignment: '' })
+        const answer = service().request(method, path, { token, ...(body !== undefined && { body }) })
+        await waitForWaiting(1)
+        const { oid } = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
+        const gone = await tx`delete from role_assignment where scope = ${scope} and principal_id = ${oid}`
+        assert.equal(gone.count, 1)
+        return { answer }
+      })
+      const answer = await begun.answer
+      assert.equal(answer.status, 403, answer.text)
+      assert.equal(answer.body.error.code, 'AuthorizationFailed')
+    }
+    await t.test('a name of another database at the gateway', async () => {
+      const [{ server, db }, other] = [await makePlace(), await makePlace()]
+      await bindReached(db)
+      const [held] = await database.sql<{ name: string }[]>`
+        update masked_database set binding = binding || ${database.sql.json(binding)}
+        where key = ${db.toLowerCase()} returning name`
+      assert.equal(held?.name, 'Shop')
+      await database.sql`
+        insert into gateway_name (tenant_id, name, key) values (${tenantId}, 'shop', ${other.db.toLowerCase()})
+        on conflict (tenant_id, name) do update set key = excluded.key`
+      const token = service().tokenFor({ role: 'Contributor', scope: server })
+      const principalId = String(
+        JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()).oid,
+      )
+      const role = { properties: { principalId, roleName: 'Contributor' } }
+      assert.equal((await send('PUT', rolesUrl(other.server, randomUUID()), role)).status, 201)
+      await revokeOther(other.server.toLowerCase(), token, [
+        'PUT',
+        `${db}?${own}`,
+        { properties: { binding } },
+      ])
+      const [name] = await database.sql<{ key: string }[]>`select key from gateway_name where name = 'shop'`
+      assert.equal(name?.key, other.db.toLowerCase())
+    })
+    await t.test('a credential of another principal', async () => {
+      const principalId = tokens.shared.user
+      const [made] = await database.sql<{ id: string }[]>`
+        insert into database_credential (tenant_id, principal_id, name, verifier, databases, expires_at)
+        values (${tenantId}, ${principalId}, ${randomUUID()}, 'v', '{}', now() + interval '1 day') returning id`
+      const token = service().tokenFor({ role: 'Owner', scope: '/' })
+      const path = `/providers/Vendor.Sql/databaseCredentials/${made?.id}?${own}`
+      await revokeOther('/', token, ['DELETE', path])
+      const kept = await database.sql`select from database_credential where id = ${made?.id ?? null}`
+      assert.equal(kept.count, 1)
+    })
+  },
+)
