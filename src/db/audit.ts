@@ -22,12 +22,13 @@ export async function writeAudit(tx: Query, actor: Actor, requestId: string, ent
   await insertAudit(tx, actor, requestId, entry, tx``)
 }
 
+// SVC-123: the default is the start of the transaction, which may have waited for the changes of others since.
 async function insertAudit(tx: Query, actor: Actor, requestId: string, entry: Entry, returning: Fragment) {
   const { kind, objectId, applicationId } = actor
   return await tx<Row[]>`
-    insert into masquerade.audit_event (tenant_id, actor, action, target, before, after, request_id)
+    insert into masquerade.audit_event (at, tenant_id, actor, action, target, before, after, request_id)
     values (
-      ${actor.tenantId}, ${tx.json({ kind, objectId, applicationId })}, ${entry.action}, ${foldTarget(entry.target)},
+      clock_timestamp(), ${actor.tenantId}, ${tx.json({ kind, objectId, applicationId })}, ${entry.action}, ${foldTarget(entry.target)},
       ${jsonOrNull(tx, entry.before)}, ${jsonOrNull(tx, entry.after)}, ${requestId}
     ) ${returning}`
 }
@@ -50,8 +51,9 @@ export async function writeAuditOf(
   const { kind, objectId, applicationId } = actor
   const rows = entries.map((entry) => ({ ...entry, target: foldTarget(entry.target) }))
   const [answer] = await tx<Row[]>`
-    insert into masquerade.audit_event (tenant_id, actor, action, target, before, after, request_id)
-    select ${actor.tenantId}, ${tx.json({ kind, objectId, applicationId })}, action, target, before, after, ${requestId}
+    insert into masquerade.audit_event (at, tenant_id, actor, action, target, before, after, request_id)
+    select clock_timestamp(), ${actor.tenantId}, ${tx.json({ kind, objectId, applicationId })}, action, target, before, after,
+      ${requestId}
     from jsonb_to_recordset(${tx.json(rows)}) as entry (action text, target text, before jsonb, after jsonb)
     ${returning}`
   return answer
@@ -221,7 +223,8 @@ export async function selectAuditEvents(
 
 /**
  * The first time after all entries of a target, and of targets between two others, up to the last one with this action;
- * null without one. The order is that of ids: a change that waited for a lock has an earlier time than others before it.
+ * null without one. The order is that of ids: in entries of earlier releases a change that waited for a lock has an earlier
+ * time than others before it.
  */
 export async function selectTimeAfter(
   sql: Query,

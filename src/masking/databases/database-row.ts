@@ -101,11 +101,12 @@ export async function lockOrCreateDatabase(site: Site, action: string): Promise<
 async function createDatabase({ tx, tenantId }: Site, place: DatabasePlace): Promise<DatabaseRow> {
   // The role may end with an earlier database of this name.
   await lockAssignments(tx)
+  // SVC-123: the start of the transaction may be earlier than audit entries of that database (MASK-161).
   await tx`
     insert into masked_database
-      (id, tenant_id, key, subscription_id, resource_group, server_name, name, location)
+      (id, tenant_id, key, subscription_id, resource_group, server_name, name, location, created_at)
     values (${randomUUID()}, ${tenantId}, ${keyOf(place)}, ${place.subscriptionId}, ${place.resourceGroupName},
-      ${place.serverName}, ${place.databaseName}, ${defaultLocation})
+      ${place.serverName}, ${place.databaseName}, ${defaultLocation}, clock_timestamp())
     on conflict (tenant_id, key) do nothing`
   // Nothing again only when another request created and deleted it in between.
   return (

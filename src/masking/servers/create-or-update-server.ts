@@ -34,9 +34,9 @@ export const createOrUpdateServer = operation({
     }
     const { subscriptionId, resourceGroupName, serverName } = after.place
     const [row] = await tx<{ version: number }[]>`
-      insert into server (tenant_id, key, subscription_id, resource_group, name, location, tags)
+      insert into server (tenant_id, key, subscription_id, resource_group, name, location, tags, created_at)
       values (${tenantId}, ${keyOf(sent)}, ${subscriptionId}, ${resourceGroupName}, ${serverName},
-        ${after.location}, ${tx.json(after.tags)})
+        ${after.location}, ${tx.json(after.tags)}, clock_timestamp())
       on conflict (tenant_id, key) do update set location = excluded.location, tags = excluded.tags,
         version = nextval('resource_version')
       returning version`

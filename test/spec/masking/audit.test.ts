@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
+import { knownPermissions } from '../../../src/auth/known-permissions.ts'
+import type { Tx } from '../../../src/db/database.ts'
 import { clause } from '../../support/clause.ts'
+import { fillDirectory } from '../../support/directory.ts'
 import {
   apiVersion,
   emailRule,
@@ -10,6 +13,7 @@ import {
   ruleUrl,
   useMasking,
 } from '../../support/masking.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 const { service, sender, send, putRule, putPolicy } = useMasking()
 
@@ -269,4 +273,81 @@ test('pages follow each other without gaps, and times narrow them', async () => 
     'colour=red',
   ])
     assert.equal((await send('GET', `${db}/auditEvents?${apiVersion}&${wrong}`)).status, 400, wrong)
+})
+
+/** Sends requests that wait for what `hold` holds, in this order, and `meanwhile` while they do. */
+async function sendBehind(
+  hold: (tx: Tx) => Promise<unknown>,
+  requests: readonly (() => Promise<{ readonly status: number; readonly text: string }>)[],
+  meanwhile: () => Promise<unknown> = async () => {},
+): Promise<void> {
+  const { database } = service()
+  const begun = await database.transaction(async (tx) => {
+    await hold(tx)
+    const answers = []
+    for (const request of requests) {
+      answers.push(request())
+      await waitUntil('the requests wait', async () => {
+        const waiting = await database.sql`
+          select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+        return waiting.count >= answers.length
+      })
+    }
+    await meanwhile()
+    return { answers }
+  })
+  for (const answer of await Promise.all(begun.answers)) assert.ok(answer.status < 300, answer.text)
+}
+
+clause(
+  'SVC-123',
+  'An audit entry has the time at which it was written, behind the locks that its change waited for, …',
+  async (t) => {
+    const latest = async () => {
+      const rows = await service().database.sql<{ target: string }[]>`
+        select target from audit_event order by at desc, id desc limit 2`
+      return rows.map(({ target }) => target)
+    }
+    await t.test('of masking', async () => {
+      const [late, other] = [freshDatabase(), freshDatabase()]
+      await send('PUT', late, {})
+      await sendBehind(
+        (tx) => tx`select from masked_database where key = ${late.toLowerCase()} for update`,
+        [() => putPolicy(late, { dataMaskingState: 'Disabled' })],
+        () => send('PUT', other, {}),
+      )
+      assert.deepEqual(await latest(), [policyUrl(late).toLowerCase(), other.toLowerCase()])
+    })
+    await t.test('of the directory', async () => {
+      const [late, other] = [await fillDirectory(service()).user(), await fillDirectory(service()).user()]
+      const token = service().tokenFor({ kind: 'application', permissions: Object.keys(knownPermissions) })
+      const change = (id: string) =>
+        service().request('PATCH', `/v1.0/users/${id}`, { token, body: { jobTitle: 'Pilot' } })
+      await sendBehind(
+        (tx) => tx`select from directory_object where id = ${late} for update`,
+        [() => change(late)],
+        () => change(other),
+      )
+      assert.deepEqual(await latest(), [`/users/${late}`, `/users/${other}`])
+    })
+  },
+)
+
+test('SVC-123: a database or server that waited for the end of an earlier one has none of its entries', async () => {
+  const sub = '/subscriptions/sub-1/resourceGroups/Group-1/providers/Vendor.Sql/servers'
+  for (const what of ['masked_database', 'server'] as const) {
+    const server = `${sub}/${randomUUID()}`
+    const place = what === 'server' ? server : `${server}/databases/Shop`
+    await send('PUT', place, { tags: { is: 'earlier' } })
+    await sendBehind(
+      (tx) => tx`select from ${tx(what)} where key = ${place.toLowerCase()} for update`,
+      [() => send('DELETE', place), () => send('PUT', place, { tags: { is: 'present' } })],
+    )
+    const token = service().tokenFor({ role: 'Reader', scope: place })
+    const { body } = await service().request('GET', `${place}/auditEvents?${apiVersion}`, { token })
+    assert.deepEqual(
+      body.value.map(({ before, after }: Event) => [before?.tags, after?.tags]),
+      [[undefined, { is: 'present' }]],
+    )
+  }
 })
