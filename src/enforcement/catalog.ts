@@ -66,6 +66,8 @@ export interface Relation {
   readonly rowSecurity: boolean
   /** pg_get_viewdef under an empty search path; null for tables. */
   readonly definition: string | null
+  /** A hash of the definition as parsed; null where it uses relations alone (`hashParsed`). */
+  readonly parsed: string | null
   readonly securityBarrier: boolean
   /** It reads with the privileges of its reader, not with its owner's. */
   readonly securityInvoker: boolean
@@ -74,7 +76,12 @@ export interface Relation {
   /** The role of the binding may take on that of the owner. */
   readonly settable: boolean
   /** Restrictive row policies for certain roles: the owner of the twins is none of them. */
-  readonly restrictions: readonly { readonly roles: readonly number[]; readonly condition: string }[]
+  readonly restrictions: readonly {
+    readonly roles: readonly number[]
+    readonly condition: string
+    /** As of the definition of a view. */
+    readonly parsed: string | null
+  }[]
   /** Permissive row policies for certain roles: through a twin they show nothing. */
   readonly hasRolePolicies: boolean
   /** Tables of other owners that its row policies read: their owners would read by the rights of its twin. */
@@ -152,6 +159,8 @@ export interface Twin {
   readonly wanted: string
   /** The definition that PostgreSQL stored, to see whether a role has changed it. Null: PostgreSQL refused ours. */
   readonly made: string | null
+  /** A hash of the same as parsed, as of the definition of a view. Undefined: the record is of an earlier release. */
+  readonly parsed?: string | null
   /** It could not be changed, because a session used it, so every role lost it until it can. */
   readonly isClosed?: boolean
 }
@@ -164,6 +173,8 @@ export interface ObservedTwin {
   readonly managed: Relation['managed']
   /** Null: unknown, as of a relation with an obstacle. */
   readonly definition: string | null
+  /** As of the definition of a view. */
+  readonly parsed: string | null
   /** Relations that it reads, by oid. */
   readonly reads: readonly number[]
   readonly securityBarrier: boolean

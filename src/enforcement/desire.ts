@@ -100,6 +100,7 @@ export function desire(
             ...twinNameOf(relation),
             columns: relation.columns.map(({ name }) => name),
             select,
+            source: sourceOf(relation, isRead),
             owner: reader ?? relation.owner,
             securityBarrier: relation.securityBarrier || relation.restrictions.length > 0,
             securityInvoker: relation.securityInvoker,
@@ -255,6 +256,12 @@ function matches(entry: string, { roles }: Pick<Snapshot, 'roles'>): boolean {
 
 function isManaged({ managed }: Relation): boolean {
   return managed !== 'not'
+}
+
+/** What the text of its twin repeats, as parsed. */
+function sourceOf({ restrictions, parsed }: Relation, isRead: boolean): string | null {
+  const hashes = isRead ? restrictions.map((one) => one.parsed) : [parsed]
+  return hashes.some((hash) => hash !== null) ? hashes.map((hash) => hash ?? '').join(' ') : null
 }
 
 function isRefused(guard: Guard | undefined, twin: DesiredTwin): boolean {

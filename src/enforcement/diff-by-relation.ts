@@ -47,6 +47,8 @@ export interface StepGroup {
   readonly steps: readonly Step[]
   /** It shows no raw values meanwhile, and its turn may come another time. */
   readonly mayWait?: boolean
+  /** Close the former twin, where the one that they make would use others than its relation does. */
+  readonly ifMisled?: readonly Step[]
   /** Only when every other group was done: it drops the records of grants, which the others give back. */
   readonly isLast?: boolean
 }
@@ -108,6 +110,10 @@ export function diffOpenings(snapshot: Snapshot, desired: Desired): StepGroup[] 
     groups.push({
       ...groupOf(targetOf(wanted), plan, (own) => maskRelation(own, wanted, remade)),
       mayWait: isDeferred(wanted),
+      // One that has to be dropped first is gone by then.
+      ifMisled: remade.has(wanted.relation.oid)
+        ? []
+        : groupOf(null, plan, (own) => closeTwin(own, wanted)).steps,
     })
   for (const one of inDropOrder(released)) {
     const twin = nameReleased(plan, one)

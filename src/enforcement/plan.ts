@@ -50,6 +50,8 @@ export interface DesiredTwin {
   readonly name: string
   readonly columns: readonly string[]
   readonly select: string
+  /** Hashes of the view or the row policies as parsed, that the text is of; null where these use relations alone. */
+  readonly source: string | null
   /** An owner of twins where it reads the relation itself; else the owner of the view, so that it sees no more. */
   readonly owner: string
   readonly securityBarrier: boolean

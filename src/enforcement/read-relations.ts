@@ -5,6 +5,7 @@ import { sqlstate } from '../kernel/sqlstate.ts'
 import type { Column, Grant, Relation, RelationKind } from './catalog.ts'
 import { type AclEntry, aclAsJson, listGrants, listRights, type RoleNames } from './grants/read-acl.ts'
 import type { Target } from './policy.ts'
+import { isRestrictive, readDefinitions, readRestrictions } from './read-definitions.ts'
 import { selectStamp } from './stamp.ts'
 import { selectStrangers } from './twins/select-strangers.ts'
 import { type FoundRelation, measureView, overLimit } from './view-flood.ts'
@@ -87,7 +88,15 @@ const kinds: Readonly<Record<string, RelationKind>> = {
 interface RelationRow
   extends Omit<
     Relation,
-    'kind' | 'columns' | 'definition' | 'restrictions' | 'obstacle' | 'grants' | 'rights' | 'writers'
+    | 'kind'
+    | 'columns'
+    | 'definition'
+    | 'parsed'
+    | 'restrictions'
+    | 'obstacle'
+    | 'grants'
+    | 'rights'
+    | 'writers'
   > {
   readonly acl: readonly AclEntry[]
   /** By OID; 0: PUBLIC. */
@@ -174,7 +183,8 @@ export async function readRelations(
         ...own.flatMap(({ number, acl: privileges }) => listRights(privileges, names, number)),
       ].filter(isOfOthers),
       writers: writing.flatMap((oid) => (oid === 0 ? [null] : (names.get(oid) ?? []))),
-      definition: definition?.value ?? (definition ? '' : null),
+      definition: definition?.value?.text ?? (definition ? '' : null),
+      parsed: definition?.value?.parsed ?? null,
       restrictions: restriction?.value ?? [],
       obstacle: definition?.obstacle ?? restriction?.obstacle ?? null,
     }
@@ -267,32 +277,6 @@ async function within<T>(
   await tx`select set_config('statement_timeout', ${statementTimeout}, true)`
   return result
 }
-
-/** Larger ones, as stored and compressed, are not asked for. They become SQL of several hundred kilobytes. */
-const mostStoredBytes = 262_144
-
-async function readDefinitions(tx: Sql, oids: readonly number[]): Promise<Map<number, string>> {
-  const rows = await tx<{ oid: number; definition: string }[]>`
-    select w.ev_class::int8 as oid, case when pg_catalog.pg_column_size(w.ev_action) > ${mostStoredBytes} then ''
-      else pg_catalog.pg_get_viewdef(w.ev_class) end as definition
-    from pg_catalog.pg_rewrite w where w.ev_class = any(${oids}::oid[]) and w.rulename = '_RETURN'`
-  return new Map(rows.map(({ oid, definition }) => [oid, definition]))
-}
-
-async function readRestrictions(
-  tx: Sql,
-  oids: readonly number[],
-): Promise<Map<number, Relation['restrictions']>> {
-  const rows = await tx<{ oid: number; restrictions: Relation['restrictions'] }[]>`
-    select p.polrelid::int8 as oid, jsonb_agg(jsonb_build_object('roles', p.polroles::int8[],
-      'condition', pg_catalog.pg_get_expr(p.polqual, p.polrelid)) order by p.polname) as restrictions
-    from pg_catalog.pg_policy p where p.polrelid = any(${oids}::oid[]) and ${isRestrictive(tx)} group by 1`
-  return new Map(rows.map(({ oid, restrictions }) => [oid, restrictions]))
-}
-
-/** A row policy that narrows what certain roles read. */
-export const isRestrictive = (tx: Sql) => tx`
-  not p.polpermissive and p.polcmd in ('*', 'r') and 0 <> all(p.polroles) and p.polqual is not null`
 
 export function isOn(tx: Sql, option: string) {
   return tx`coalesce((select option_value::boolean from pg_catalog.pg_options_to_table(c.reloptions)

@@ -25,6 +25,7 @@ import {
   listNamed,
   listNamedByOids,
   listTwinOwners,
+  NamesExchanged,
   requireSameNames,
 } from './same-names.ts'
 import type { Holder } from './sessions/holder.ts'
@@ -208,10 +209,19 @@ async function applyGroups(
         throw new NameHeld(takeBlockers(), error)
       // Without memory for locks no group can succeed.
       if (target === null || code === '' || code === sqlstate.outOfMemory) throw error
+      const isMisled = error instanceof NamesExchanged && error.isMisled
+      const isShut = !isMisled || (await closeFormer(tx, group.ifMisled ?? [], planned))
       const reason = error instanceof Error ? error.message : ''
       const oids = target.oid === undefined ? [] : [target.oid, ...readsOf(planned, target.oid)]
       const blockers = takeBlockers()
-      unfinished.push({ target: target.name, oids, sqlstate: code, reason, isClosed, blockers })
+      unfinished.push({
+        target: target.name,
+        oids,
+        sqlstate: code,
+        reason,
+        isClosed: isClosed && isShut,
+        blockers,
+      })
       const isPatient = waitedMs < wait.inAllMs
       if (code === sqlstate.lockNotAvailable) waitedMs += Date.now() - from
       if (isPatient && waitedMs >= wait.inAllMs) await setWait(momentMs)
@@ -287,6 +297,19 @@ async function applyGroup(tx: Tx, group: StepGroup, run: RunGroups, { snapshot }
     await tx`select from pg_catalog.pg_attribute where attrelid = ${oid}::int8::oid for update`
     return run([group], true)
   })
+}
+
+/** Its relation has changed: the former twin may call what the relation does not call any more. False: it stays open. */
+async function closeFormer(tx: Tx, steps: readonly Step[], planned: Planned): Promise<boolean> {
+  if (steps.length === 0) return true
+  const closing = tx.savepoint(async () => {
+    await apply(tx, steps)
+    await requireSameNames(tx, { relations: [], roles: [], schemas: [], made: [] }, planned, steps)
+  })
+  return closing.then(
+    () => true,
+    () => false,
+  )
 }
 
 /** The records are there, and the owners of twins: to close relations, that of the schemas is enough. */

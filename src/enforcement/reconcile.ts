@@ -77,8 +77,9 @@ async function reconcileUntilDone(
         // The twin of a relation out of view has the name: a look at everything tells whether it stays.
         const isWider = !isWhole && isTaken(cause)
         isWhole ||= isWider
-        const isOthers = cause instanceof NamesExchanged || conflicts.includes(sqlstateOf(cause))
-        return attempt < 5 && (isWider || isOthers)
+        // The text of a twin may lead to others for good: relation by relation it is tried again, and the rest is done.
+        const isExchange = cause instanceof NamesExchanged && !cause.isMisled
+        return attempt < 5 && (isWider || isExchange || conflicts.includes(sqlstateOf(cause)))
       }
       if (isConflict(error)) continue
       const isHopeless = code.length !== 5 || concernsAll.test(code)

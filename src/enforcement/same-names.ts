@@ -8,7 +8,7 @@ import type { Remembered } from './grants/access.ts'
 import { selectExcess } from './grants/find-excess.ts'
 import type { Desired, DesiredRelation, Step } from './plan.ts'
 import type { Reading } from './read-relations.ts'
-import { selectMisled } from './twins/select-misled.ts'
+import { isMisled, type Misled, selectMisled } from './twins/select-misled.ts'
 
 /**
  * Statements of a plan name relations, schemas and roles, and each statement sees what is committed by then. A role that owns two
@@ -18,15 +18,32 @@ export class NamesExchanged extends Error {
   readonly code = sqlstate.objectNotInPrerequisiteState
   /** The schemas of the relations, by oid. */
   readonly schemas: readonly number[]
+  /** Nothing but twins is in the way: what they use by their text may stay so. */
+  readonly isMisled: boolean
 
-  constructor(found: readonly Changed[]) {
-    const names = found.slice(0, mostNamed).map(({ name }) => name)
-    super(`other sessions renamed, replaced, overloaded or gave away ${names.join(', ')}`)
+  constructor(found: readonly Changed[], misled: readonly Misled[]) {
+    const [below, others] = [misled.filter(isBelowDomain), misled.filter((one) => !isBelowDomain(one))]
+    const names = [...found.map(({ name }) => name), ...others.map(describeMisled)]
+    const blamed = `other sessions renamed, replaced, overloaded or gave away ${names.slice(0, mostNamed).join(', ')}`
+    const reasons = [...(names.length > 0 ? [blamed] : []), ...below.slice(0, mostNamed).map(describeBelow)]
+    super(reasons.join('; '))
     this.schemas = [...new Set(found.flatMap(({ schema }) => schema ?? []))]
+    this.isMisled = found.length === 0
   }
 }
 
 const mostNamed = 5
+
+const isBelowDomain = ({ replaced }: Misled) => replaced !== null
+
+function describeMisled({ name, used }: Misled): string {
+  return `what the twin ${name} reads or calls${used === null ? '' : ` (it would use ${used})`}`
+}
+
+/** No session is to blame: the same text leads to another one, as masked columns have the type below their domain. */
+function describeBelow({ name, used, replaced }: Misled): string {
+  return `the twin ${name} would use ${used} where the view uses ${replaced}, as a masked column has the type below its domain: cast the column to that type in the view, or rename one of the two`
+}
 
 /** PostgreSQL's words for a name that leads nowhere by now, and for grants that were changed by another session. */
 const raced: readonly string[] = [
@@ -143,12 +160,13 @@ export async function requireSameNames(
   steps: readonly Step[] = [],
 ): Promise<void> {
   const changes = steps.flatMap(({ change }) => change ?? [])
-  const twins =
-    named.made.length === 0 ? tx`` : tx`union all ${selectMisled(tx, named.made, snapshot, desired)}`
   const excess = changes.length === 0 ? tx`` : tx`union all ${selectExcess(tx, changes, snapshot)}`
-  const found = await tx<Changed[]>`
-    ${selectMoved(tx, named.relations)} union all ${selectRenamed(tx, named)} ${twins} ${excess}`
-  if (found.length > 0) throw new NamesExchanged(found)
+  const [found, differing] = await Promise.all([
+    tx<Changed[]>`${selectMoved(tx, named.relations)} union all ${selectRenamed(tx, named)} ${excess}`,
+    named.made.length === 0 ? [] : selectMisled(tx, named.made, snapshot, desired),
+  ])
+  const misled = differing.filter(isMisled)
+  if (found.length + misled.length > 0) throw new NamesExchanged(found, misled)
 }
 
 /**

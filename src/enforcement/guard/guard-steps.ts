@@ -4,6 +4,7 @@ import type { Guard, Snapshot, Twin } from '../catalog.ts'
 import { selectAclOrder } from '../grants/acl-order.ts'
 import { driftFunction, driftTrigger, everybody } from '../names.ts'
 import type { Desired, DesiredRelation, DesiredTwin, Plan, Step } from '../plan.ts'
+import { hashView } from '../twins/parsed.ts'
 import { refuseWriters } from './refuse-writers.ts'
 import { type StoredGuard, storeGuard } from './stored-grants.ts'
 
@@ -69,9 +70,16 @@ export function forget(schema: string, oid: number): Step {
   }
 }
 
-/** The definition that we ask for as one text: columns, SELECT and options. */
-export function wantedText({ columns, select, securityBarrier, securityInvoker }: DesiredTwin): string {
+/** The definition that we ask for as one text: columns, SELECT and options, and what the SELECT was printed from. */
+export function wantedText({
+  columns,
+  select,
+  source,
+  securityBarrier,
+  securityInvoker,
+}: DesiredTwin): string {
   const definition = [columns, select, securityBarrier, securityInvoker]
+  if (source !== null) return JSON.stringify([...definition, source])
   return JSON.stringify(namesCode.test(select) ? [...definition, 'compared'] : definition)
 }
 
@@ -113,8 +121,9 @@ function isSameRow(guard: Guard, row: Omit<ReturnType<typeof rowOf>, 'twin'>): b
 export function writeGuard({ guard, roles }: Snapshot, wanted: DesiredRelation, twin?: Twin | null): Step {
   const { twin: made } = rowOf(wanted)
   const name = made && `${quoteIdentifier(made.schema)}.${quoteIdentifier(made.name)}`
+  const oid = `to_regclass(${quoteLiteral(name ?? '')})`
   const readBack = name
-    ? `${json(made)} || jsonb_build_object('made', pg_get_viewdef(to_regclass(${quoteLiteral(name)})))`
+    ? `${json(made)} || jsonb_build_object('made', pg_get_viewdef(${oid}), 'parsed', ${hashView(oid)})`
     : 'NULL'
   return writeRecord(guard.schema, toRecord(wanted, roles), twin === undefined ? readBack : jsonOrNull(twin))
 }
@@ -170,7 +179,7 @@ export function forgetTwin(schema: string, twinSchema: string, name: string): St
 }
 
 function rowOf({ remembered, rights, pins, lent, hidesAll, twin }: DesiredRelation) {
-  const kept: Omit<Twin, 'made'> | null = twin && {
+  const kept: Omit<Twin, 'made' | 'parsed'> | null = twin && {
     schema: twin.schema,
     name: twin.name,
     wanted: wantedText(twin),

@@ -5,6 +5,7 @@ import { type AclEntry, aclAsJson, listGrants, type RoleNames } from '../grants/
 import { isOn } from '../read-relations.ts'
 import type { FoundRelation } from '../view-flood.ts'
 import type { FoundStray } from './find-strays.ts'
+import { hashView } from './parsed.ts'
 
 /** As stored: more than one of ours takes. The owner of a view owns its twin, and may comment on it. */
 const mostComment = 4000
@@ -28,6 +29,7 @@ export async function readTwins(
       case when pg_catalog.pg_has_role(c.relowner, ${set}) then 'as owner'
         when pg_catalog.pg_has_role(c.relowner, 'USAGE') then 'directly' else 'not' end as managed,
       case when not t.is_held then pg_catalog.pg_get_viewdef(c.oid) end as definition,
+      case when not t.is_held then ${tx.unsafe(hashView('c.oid'))} end as parsed,
       array(select distinct d.refobjid::int8 from pg_catalog.pg_depend d join pg_catalog.pg_rewrite w on w.oid = d.objid
         where t.is_held and w.ev_class = c.oid and d.classid = 'pg_catalog.pg_rewrite'::regclass
           and d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid <> c.oid) as reads,

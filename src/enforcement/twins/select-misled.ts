@@ -1,11 +1,24 @@
 import type { Sql } from '../../db/sql.ts'
 import type { Snapshot } from '../catalog.ts'
 import type { Desired, DesiredRelation } from '../plan.ts'
-import { isRestrictive } from '../read-relations.ts'
+import { isRestrictive } from '../read-definitions.ts'
 import { deferInCondition } from './defer-literals.ts'
 
 /** Lower OIDs are of objects that the server has from its beginning: no name of a role leads to another of them. */
 const firstOfUsers = 16_384
+
+/** A twin that is not as it is to be, or may be so. */
+export interface Misled {
+  readonly name: string
+  /** What it uses and its relation does not; null: not a single object tells. */
+  readonly used: string | null
+  /** What its relation uses instead, with an argument of a domain; null: there is none. */
+  readonly replaced: string | null
+  /** Where it uses less than its relation, or in another order: all that it uses, in its order. */
+  readonly uses: readonly number[] | null
+  /** What its relation uses then, with twins in place of what is masked. */
+  readonly known: readonly number[] | null
+}
 
 /**
  * Twins of another owner than the plan gives them, and those that use something else than they are to. The definition of a view and the
@@ -14,7 +27,7 @@ const firstOfUsers = 16_384
  * with the recorded twins in place of what is masked. It may depend on what the view or the policies depend on, and on what masks and
  * deferred literals take. Functions, operators and relations come in the order in which the view or the policies have them: each of two may
  * be of a role that is to see the arguments of one call alone. No function is missing: PostgreSQL reads `app.f(x)` as a cast where a role
- * has named a type `app.f`, and the checks of that type get the value.
+ * has named a type `app.f`, and the checks of that type get the value. `isMisled` judges the rows.
  */
 export function selectMisled(
   tx: Sql,
@@ -26,8 +39,11 @@ export function selectMisled(
   const released = desired.released.map(({ guard }) => guard.oid)
   // A constant of type regclass reads nothing, and does not stand in the list of relations of a query.
   const isRead = tx`pg_catalog.strpos(w.ev_action::text, ':relid ' || d.oid || ' ') > 0`
-  return tx`
-    select pg_catalog.format('what the twin %I.%I reads or calls', t.s, t.r), null from unnest(${twins.map(({ schema }) => schema)}::text[],
+  const replacement = tx`m.relations[pg_catalog.array_position(s.relations, u.oid)]`
+  return tx<Misled[]>`
+    select pg_catalog.format('%I.%I', t.s, t.r) as name, pg_catalog.pg_describe_object(x.class, x.oid, 0) as used, ${selectReplaced(tx)} as replaced,
+      case when not j.differs then u.uses end as uses, case when not j.differs then f.uses end as known
+    from unnest(${twins.map(({ schema }) => schema)}::text[],
       ${twins.map(({ name }) => name)}::text[], ${made.map(({ relation }) => relation.oid)}::int8[]::oid[],
       ${made.map(({ readsItself }) => readsItself)}::boolean[], ${made.map(listRefused)}::text[],
       ${twins.map(({ owner }) => owner)}::text[]) as t(s, r, own, reads_own, refused, owner)
@@ -50,9 +66,17 @@ export function selectMisled(
       left join pg_catalog.pg_namespace h on h.nspname = g.twin ->> 'schema'
       left join pg_catalog.pg_class x on x.relnamespace = h.oid and x.relname = g.twin ->> 'name'
     ) m
-    where pg_catalog.pg_get_userbyid(c.relowner) <> t.owner
-      or t.reads_own and not exists (select 1 from ${usesOf(tx)} d where d.oid = t.own and ${isRead})
-      or exists (select 1 from ${usesOf(tx)} d where case
+    cross join lateral (
+      select coalesce(pg_catalog.array_agg(coalesce(case when u.kind = 'relid' then ${replacement} end, u.oid)::int8 order by u.at), '{}') as uses,
+        pg_catalog.array_agg(u.oid order by u.at) filter (where ${isCall(tx)}) as calls
+      from (${selectTree(tx)}) v cross join ${listUses(tx, tx`v.tree`)} u where s.has_calls or s.is_ordered
+    ) f
+    cross join lateral (
+      select coalesce(pg_catalog.array_agg(u.oid::int8 order by u.at), '{}') as uses,
+        pg_catalog.array_agg(u.oid order by u.at) filter (where ${isCall(tx)}) as calls
+      from ${listUses(tx, tx`w.ev_action::text`)} u where s.has_calls or s.is_ordered
+    ) u
+    left join lateral (select d.class, d.oid from ${usesOf(tx)} d where case
         when d.class = 'pg_catalog.pg_class'::regclass then d.oid <> c.oid and not (t.reads_own and d.oid = t.own)
           and (d.oid = any(m.relations)) is not true and ${isRead}
         when d.key = any(s.keys) then false
@@ -60,22 +84,38 @@ export function selectMisled(
         when d.class = 'pg_catalog.pg_type'::regclass then not exists (${selectTypes(tx)})
         when d.class = 'pg_catalog.pg_collation'::regclass then not exists (select 1 from pg_catalog.pg_attribute a
           where a.attrelid = any(t.own || s.relations) and a.attcollation = d.oid)
-        else true end)
-      or s.has_calls and (select pg_catalog.string_agg(u.oid::text, ' ' order by u.at) from (${selectTree(tx)}) v
-          cross join ${listUses(tx, tx`v.tree`)} u where ${isCall(tx)})
-        is distinct from (select pg_catalog.string_agg(u.oid::text, ' ' order by u.at)
-          from ${listUses(tx, tx`w.ev_action::text`)} u where ${isCall(tx)})
-      or s.is_ordered and (
-        select case when pg_catalog.length(u.pattern) > ${longestPattern} then pg_catalog.replace(u.pattern, '%', '') <> f.text
-          else f.text not like u.pattern end
-        from (select coalesce(pg_catalog.string_agg(';' || coalesce(m.relations[pg_catalog.array_position(s.relations, u.oid)], u.oid) || ';',
-            '' order by u.at), '') as text from (${selectTree(tx)}) v cross join ${listUses(tx, tx`v.tree`)} u) f,
-          (select coalesce(pg_catalog.string_agg('%;' || u.oid || ';', '' order by u.at), '') || '%' as pattern
-          from ${listUses(tx, tx`w.ev_action::text`)} u) u)`
+        else true end order by d.key limit 1) x on true
+    cross join lateral (
+      select x.oid is not null or pg_catalog.pg_get_userbyid(c.relowner) <> t.owner
+        or t.reads_own and not exists (select 1 from ${usesOf(tx)} d where d.oid = t.own and ${isRead})
+        or s.has_calls and f.calls is distinct from u.calls as differs
+    ) j
+    where j.differs or s.is_ordered and f.uses <> u.uses`
 }
 
-/** PostgreSQL goes one call deeper for each part of a pattern; a longer one is compared as a whole. */
-const longestPattern = 20_000
+/** False for a twin that lacks something at most: PostgreSQL prints IS DISTINCT FROM without the schema of its operator. */
+export function isMisled({ uses, known }: Misled): boolean {
+  if (!uses || !known) return true
+  let at = -1
+  return !uses.every((oid) => {
+    at = known.indexOf(oid, at + 1)
+    return at >= 0
+  })
+}
+
+/** What the relation uses under the name of `x` that takes a domain where `x` takes another type. */
+function selectReplaced(tx: Sql) {
+  const routines = tx`lateral (
+    select 'pg_catalog.pg_proc'::regclass as class, p.oid, p.pronamespace as space, p.proname as name, p.proargtypes::oid[] as types
+    from pg_catalog.pg_proc p
+    union all select 'pg_catalog.pg_operator'::regclass, o.oid, o.oprnamespace, o.oprname, array[o.oprleft, o.oprright] from pg_catalog.pg_operator o)`
+  return tx`(select pg_catalog.pg_describe_object(q.class, q.oid, 0) from ${routines} p join ${routines} q using (class, space, name)
+    where p.class = x.class and p.oid = x.oid and (q.class::oid::int8 << 32) + q.oid::int8 = any(s.keys)
+      and pg_catalog.cardinality(p.types) = pg_catalog.cardinality(q.types) and exists (
+        select 1 from unnest(p.types, q.types) a(own, theirs) join pg_catalog.pg_type y on y.oid = a.theirs
+        where y.typtype = 'd' and a.own <> a.theirs)
+    order by q.oid limit 1)`
+}
 
 type Part = ReturnType<Sql['unsafe']>
 

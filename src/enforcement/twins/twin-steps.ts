@@ -202,6 +202,7 @@ export function isAsMade(known: Twin, observed: ObservedTwin, twin: DesiredTwin)
 function isDefinedAsMade(known: Twin, observed: ObservedTwin, twin: DesiredTwin): boolean {
   return (
     known.made === observed.definition &&
+    (known.parsed ?? null) === observed.parsed &&
     observed.securityBarrier === twin.securityBarrier &&
     observed.securityInvoker === twin.securityInvoker
   )
