@@ -144,14 +144,16 @@ function replaceValue(check: string, constant: string): string | null {
   return lexer.isCertain ? text + check.slice(from) : null
 }
 
+/** Lower OIDs are of objects that the server has from its beginning, which no role but a superuser changes. */
+const firstOfUsers = 16_384
+
 /** Of a check, as stored and compressed: the owner of a domain may write one that is longer than PostgreSQL can search. */
 const mostStoredBytes = 16_384
 
 /**
  * Parts of a stored expression that run nothing but functions and operators whose OIDs the judgement reads, and input and output of
- * types that are built in or among the dependencies. Other parts stay out: of `JSON_VALUE … RETURNING` PostgreSQL records no
- * dependency on the type and runs the checks of a domain there; comparisons of rows, `GREATEST` and `LEAST` take operators that the
- * expression does not name; a cast to a domain runs the checks which that one has by then.
+ * types whose OIDs it reads. Other parts stay out: comparisons of rows, `GREATEST` and `LEAST` take operators that the expression does
+ * not name; a cast to a domain, and `JSON_VALUE … RETURNING` of one, run the checks which that one has by then.
  */
 const harmlessParts = [
   ...['CONST', 'COERCETODOMAINVALUE', 'SQLVALUEFUNCTION', 'FUNCEXPR', 'OPEXPR', 'DISTINCTEXPR', 'NULLIFEXPR'],
@@ -162,10 +164,26 @@ const harmlessParts = [
   ...['CASE', 'WHEN', 'COALESCE', 'ARRAY', 'COLLATE'],
 ]
 
+/** Fields of these parts, of PostgreSQL 14 to 18, that hold the OID of a function, an operator, a type or a collation. */
+const objectFields = [
+  'funcid funcresulttype funccollid inputcollid opno opfuncid opresulttype opcollid hashfuncid negfuncid consttype constcollid',
+  'typeId collation collOid type resulttype resultcollid casetype casecollid coalescetype coalescecollid array_typeid array_collid',
+  'element_typeid refcontainertype refelemtype refrestype refcollid',
+].flatMap((names) => names.split(' '))
+
+/** Their other fields: parts inside, modes, lengths and places in the text. */
+const plainFields = [
+  'arg args expr result defresult elements elemexpr refupperindexpr reflowerindexpr refexpr refassgnexpr op boolop nulltesttype',
+  'booltesttype argisrow useOr multidims funcretset funcvariadic opretset funcformat coerceformat relabelformat typmod typeMod reftypmod',
+  'resulttypmod consttypmod constlen constbyval constisnull constvalue location list_start list_end',
+].flatMap((names) => names.split(' '))
+
 /**
- * The checks of each domain and of those below it, as text; none for a domain whose checks are not harmless. A check names its
- * functions and operators in its stored tree; what is not built in is also among its dependencies. Names and constants cannot hide
- * a part or pretend to be one: PostgreSQL puts a backslash before a brace of a name, and writes constants as numbers.
+ * The checks of each domain and of those below it, as text; none for a domain whose checks are not harmless. Every object in the stored
+ * tree is PostgreSQL's own, so that the text has no name whose meaning a role can change: not every type in it is among the
+ * dependencies, and a role may make a cast of its type after the check. VALUE may be of a type of a role: the text has a constant of a
+ * built-in type in its place. Names and constants cannot hide a part or pretend to be one: PostgreSQL puts a backslash before a brace
+ * or space of a name, and writes constants as numbers.
  */
 async function readHarmless(tx: Tx, domains: readonly number[]): Promise<Map<number, string[]>> {
   const isShort = tx`pg_catalog.pg_column_size(c.conbin) <= ${mostStoredBytes}`
@@ -184,6 +202,11 @@ async function readHarmless(tx: Tx, domains: readonly number[]): Promise<Map<num
         and not (d.refclassid = 'pg_catalog.pg_type'::regclass and d.refobjid = c.contypid))
       and not exists (select 1 from regexp_matches(c.conbin::text, '[{]([^ }]*)', 'g') node(part)
         where part[1] <> all(${harmlessParts}::text[]))
+      and not exists (
+        select 1 from regexp_matches(c.conbin::text, '([{]COERCETODOMAINVALUE )?:([^ ]+) ([^ {})]*)', 'g') field(part)
+        where case when part[2] <> all(${objectFields}::text[]) then part[2] <> all(${plainFields}::text[])
+          when part[1] is not null and part[2] = 'typeId' then false
+          when part[3] ~ '^[0-9]{1,5}$' then part[3]::int >= ${firstOfUsers} else true end)
       and not exists (
         select 1 from regexp_matches(c.conbin::text, ':(funcid|opfuncid|opno) ([1-9][0-9]*)', 'g') used(part)
         left join pg_catalog.pg_operator o on part[1] = 'opno' and o.oid = part[2]::oid

@@ -6,6 +6,7 @@ import { useBoundDatabase } from '../../support/bound-database.ts'
 import { clause } from '../../support/clause.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
 import { policyUrl } from '../../support/masking.ts'
+import { forEachCluster } from '../../support/postgres.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 /** Notes, by an advisory lock that stays with its session, that it ran as another role than its owner. */
@@ -255,4 +256,43 @@ describe('code of roles while masks are made', () => {
       assert.equal(await countSprung(target.database), 1, 'the bait works')
     },
   )
+
+  forEachCluster((cluster) => {
+    clause(
+      'ENF-368',
+      'A check of a domain is run only where every number of an object in its stored expression is of an object of PostgreSQL itself…',
+      async () => {
+        await using target = await createMaskedDatabase(cluster)
+        const owner = await target.createRole('owner')
+        const { sql } = target.database
+        await sql.unsafe(`create schema sandbox authorization "${owner}"`)
+        // PostgreSQL records no dependency on the type of an empty array, nor on those of what is read from it.
+        const hidden = [
+          '((array[]::sandbox.tag[])[1])::text is null',
+          'array_length(array[]::sandbox.tag[], 1) is null',
+          '(array[]::sandbox.tag[])::text[] is not null',
+          '((array[]::sandbox.name[])[1])::text is null',
+        ]
+        await target.runAs(
+          'owner',
+          `create type sandbox.tag as enum ('a'); create domain sandbox.name as text;
+            ${hidden.map((check, at) => `create domain sandbox.d${at} as text check (${check})`).join('; ')};
+            create domain sandbox.below as sandbox.name check (length(value) < 9);
+            create domain sandbox.label as sandbox.tag check (value is not null and value::text <> 'b');
+            create table sandbox.bait (${hidden.map((_, at) => `v${at} sandbox.d${at}`).join()}, below sandbox.below, label sandbox.label);
+            insert into sandbox.bait values (${hidden.map(() => "'raw'").join()}, 'raw', 'a');
+            ${writeTrap(owner)};
+            create function sandbox.spring(sandbox.tag) returns text language sql as $$ select sandbox.trap('x') $$;
+            create cast (sandbox.tag as text) with function sandbox.spring(sandbox.tag)`,
+        )
+        const columns = [...hidden.map((_, at) => `v${at}`), 'below', 'label']
+        await reconcile(target.database, policy(columns.map((column) => rule(`sandbox.bait.${column}`))))
+        assert.equal(await countSprung(target.database), 0)
+        const [row] = await sql.unsafe('select * from masked_sandbox.bait')
+        assert.deepEqual(Object.values(row ?? {}), [...hidden.map(() => null), 'XXXX', 'a'])
+        await sql.unsafe("select 'a'::sandbox.tag::text")
+        assert.equal(await countSprung(target.database), 1, 'the bait works')
+      },
+    )
+  })
 })
