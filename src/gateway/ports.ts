@@ -28,6 +28,8 @@ export interface FoundDatabase {
   readonly address: BackendAddress
   /** Of the binding that the address is of. Databases that are not bound have none. */
   readonly version?: string
+  /** The binding has logged in to the address: one that never did may lead to any machine that its writer named. */
+  readonly isReached: boolean
   /** It is on the server of a bound database: nothing is masked there, and no principal is let in. */
   readonly isUnbound?: boolean
   /** Sessions that ask for read-only transactions go to a standby. */

@@ -24,6 +24,10 @@ const reasons = {
     sqlstate: sqlstate.adminShutdown,
     message: 'masks or rights have changed, or the standby of this session is too far behind; connect again',
   },
+  NotReached: {
+    sqlstate: sqlstate.cannotConnectNow,
+    message: 'the binding of this database has not logged in to its server yet; try again when it has',
+  },
   UnknownDatabase: {
     sqlstate: sqlstate.invalidCatalogName,
     message: 'database "{name}" is not bound to this gateway; name it as database or server/database',

@@ -61,6 +61,7 @@ export async function openBareGateway(
     id: 'one',
     target: 'one',
     version: '1',
+    isReached: true,
     address: {
       host: hostname,
       port: Number(port),

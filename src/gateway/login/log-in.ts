@@ -47,6 +47,8 @@ export interface LogInOptions {
 export async function logIn(client: Greeted, options: LogInOptions): Promise<EstablishedLogin | undefined> {
   refuseOwnGateway(client.socket, options.database.address)
   if (isDirectoryName(options.name)) return await logInAsPrincipal(client, options)
+  // Before the server is connected to: SCRAM without channel binding lets a machine in between have the session.
+  if (!options.database.isReached) refuse('NotReached')
   const backend = await start(options.name, options)
   const isIn = await passLogin(client, backend, options.limits.allowWeakLogin)
   return isIn ? { backend, role: options.name, principal: undefined } : undefined

@@ -10,6 +10,8 @@ export interface Bound {
   readonly target: string
   /** Of the binding, which the address is of. */
   readonly version?: string
+  /** The binding has logged in to the address. */
+  readonly isReached: boolean
   readonly address: Pick<DatabaseAddress, 'database' | 'ssl'> &
     LocatedPlace & {
       /** Where the database may be instead. */
@@ -37,14 +39,18 @@ export async function findBound(
   tenantId: string,
   text: string,
 ): Promise<Bound[]> {
-  const rows = await sql<{ id: string; target: string; binding: Binding; version: string }[]>`
-    select id, key as target, binding, binding_version::text as version from masked_database
+  const rows = await sql<
+    { id: string; target: string; binding: Binding; version: string; isReached: boolean }[]
+  >`
+    select id, key as target, binding, binding_version::text as version, binding_reached_at is not null as "isReached"
+    from masked_database
     where tenant_id = ${tenantId} and binding is not null and ${isNamed(sql, readName(text))} limit 2`
   return await Promise.all(
-    rows.map(async ({ id, target, binding, version }) => ({
+    rows.map(async ({ id, target, binding, version, isReached }) => ({
       id,
       target,
       version,
+      isReached,
       address: await locate(id, binding, locator),
       readsAtStandby: binding.readOnlySessions === 'Standby',
     })),

@@ -39,6 +39,7 @@ export async function findUnbound(
       return {
         id: `${serverOf(binding)}/${name}`,
         target: target.replace(/\/databases\/[^/]*$/, `/databases/${name.toLowerCase()}`),
+        isReached: true,
         address: { ...address, database: name },
       }
     }),

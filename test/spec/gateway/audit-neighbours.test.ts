@@ -152,6 +152,7 @@ describe('the audit of a database beside one that is hostile or away', () => {
           database: {
             id: 'd',
             target: gateway.db,
+            isReached: true,
             address: { host: '', port: 0, database: '', addresses: [] },
           },
         },

@@ -45,7 +45,7 @@ describe('principals at a gateway before two databases', () => {
             const { hostname, port, pathname } = new URL(get(name).url)
             const where = { host: hostname, port: Number(port), addresses: ['127.0.0.1'] }
             const address = { ...where, database: pathname.slice(1) }
-            return [{ id: name, target: name, address, version: '1' }]
+            return [{ id: name, target: name, address, version: '1', isReached: true }]
           },
           readMasks: (id, roles) => readMaskedFor(get(id).database.sql, roles),
           readVersion: (id) => readMaskVersion(get(id).database.sql),

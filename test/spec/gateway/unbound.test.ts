@@ -189,7 +189,7 @@ describe('databases that are not bound, where the operator lets clients through'
             workers,
             ports: {
               findDatabases: async () => [],
-              findUnbound: async () => [{ id: 'one', target: 'one', address }],
+              findUnbound: async () => [{ id: 'one', target: 'one', address, isReached: true }],
               findPlaces: async (ids) => new Map(ids.map((id) => [id, places])),
               async findMasked(identities) {
                 for (const one of identities) asked.add(one)

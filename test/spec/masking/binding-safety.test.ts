@@ -127,14 +127,15 @@ clause(
     await bind(db, { port: 1 })
     const { database, gateway } = service()
     await database.sql`
-      update masked_database set binding = binding || '{"host": "169.254.169.254"}', binding_version = binding_version + 1
+      update masked_database set binding = binding || '{"host": "169.254.169.254"}', binding_version = binding_version + 1,
+        binding_reached_at = now()
       where lower(name) = ${db.split('/').at(-1) ?? ''}`
     const client = new pg.Client({
       host: '127.0.0.1',
       port: gateway.port,
       user: 'u',
       password: 'p',
-      // It never logged in, so it has no shorter name.
+      // It took no shorter name.
       database: `sub-1/group-1/srv/${db.split('/').at(-1)}`,
     })
     await assert.rejects(client.connect(), { code: '08001', message: /unknown or not allowed/ })

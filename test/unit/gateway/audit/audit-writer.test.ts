@@ -12,7 +12,12 @@ const session = {
   id: 'one',
   role: 'ann',
   principal: undefined,
-  database: { id: 'd', target: '/d', address: { host: '', port: 0, database: '', addresses: [] } },
+  database: {
+    id: 'd',
+    target: '/d',
+    isReached: true,
+    address: { host: '', port: 0, database: '', addresses: [] },
+  },
   from: '::1',
   encrypted: true,
 }

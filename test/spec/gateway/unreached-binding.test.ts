@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict'
+import { describe } from 'node:test'
+import { clause } from '../../support/clause.ts'
+import { useGateway } from '../../support/gateway.ts'
+import { bindingOf } from '../../support/masked-database.ts'
+import { findFreePort, openNetwork } from '../../support/network.ts'
+
+describe('a binding that has not logged in where it leads', () => {
+  const gateway = useGateway()
+  const own = () => bindingOf(gateway.masked().url)
+  const bind = async (changes: object) => {
+    const binding = { ...own(), ...changes }
+    const put = await gateway.masking.send('PUT', gateway.db, { properties: { binding } })
+    assert.ok(put.status < 300, put.text)
+    return put.body.properties
+  }
+  const names = () => [
+    gateway.name,
+    gateway.db.replace(
+      /^\/subscriptions\/|(\/resourceGroups|\/providers\/.*\/servers|\/databases)(?=\/)/g,
+      '',
+    ),
+  ]
+  const read = async (database: string) => {
+    const client = await gateway.connect('auditor', { database })
+    const { rowCount } = await client.query('select email from public.customers')
+    await client.end()
+    return rowCount
+  }
+  const letsIn = async (what: string) => {
+    for (const name of names()) assert.equal(await read(name), 2, what)
+  }
+  const refuses = async (what: string) => {
+    for (const name of names())
+      await assert.rejects(read(name), { code: '57P03', message: /has not logged in/ }, what)
+  }
+
+  // The writer of a binding names a machine that stands between the clients and the server.
+  clause(
+    'GATE-296',
+    'A role of a database logs in by its own password only where the binding has logged in to the hosts,…',
+    async (t) => {
+      const { url } = gateway.masked()
+      await letsIn('the binding of before')
+      const port = await findFreePort()
+      const stored = await bind({ port, user: 'stranger', password: 'x' })
+      assert.equal(stored.connection.state, 'Unreachable')
+      const relay = await openNetwork(url, port)
+      t.after(() => relay.close())
+      await refuses('a relay that appears after the binding')
+
+      assert.equal((await bind({ port })).connection.state, 'Reachable')
+      await letsIn('the binding logs in there')
+      assert.equal((await bind({ port, password: 'wrong' })).connection.state, 'Unreachable')
+      await letsIn('another password for the same place')
+      assert.equal(
+        (await bind({ port, database: 'another', password: 'wrong' })).connection.state,
+        'Unreachable',
+      )
+      await refuses('another database of the same server')
+      await bind({ host: `127.0.0.1:${port},127.0.0.1:1`, port: undefined, user: 'stranger', password: 'x' })
+      await refuses('a host beside the first')
+      await bind({})
+      await letsIn('the first binding again')
+    },
+  )
+
+  clause(
+    'GATE-296',
+    'A role of a database logs in by its own password only where the binding has logged in to the hosts,…',
+    async (t) => {
+      const { url } = gateway.masked()
+      const port = await findFreePort()
+      assert.equal((await bind({ port })).connection.state, 'Unreachable')
+      const first = await openNetwork(url, port)
+      const { database, enforcement } = gateway.masking.service()
+      const [row] = await database.sql<{ id: string }[]>`
+        select id from masked_database where key = ${gateway.db.toLowerCase()}`
+      await enforcement.settle(row?.id ?? '')
+      await letsIn('the service logged in later than the binding was stored')
+      first.close()
+      for (const name of names()) await assert.rejects(read(name), { code: '08001' })
+      const second = await openNetwork(url, port)
+      t.after(() => second.close())
+      await letsIn('a server that was away')
+    },
+  )
+})
