@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
+import { readHostEntry } from './kernel/network.ts'
 import { OperatorError } from './kernel/operator-error.ts'
 import {
   directory,
@@ -188,14 +189,12 @@ const schema = {
   } as Setting<readonly string[]>,
   STRICT: flag('0', 'Rules and policies only on servers and databases that were declared before.'),
   BINDING_HOSTS: {
-    doc: 'The only hosts, separated by commas, that databases may be bound to: names, `*.example.com` for all below it, addresses, networks such as `10.0.0.0/8`. Empty: any host. Link-local, metadata, multicast and unspecified addresses are refused unless an address or network here holds them, whatever name leads to them.',
+    doc: 'The only hosts, separated by commas, that databases may be bound to: names, `*.example.com` for all below it, addresses, networks such as `10.0.0.0/8`; with a port (`db:5432`, `[::1]:5432`), that port alone. Empty: any host. Link-local, metadata, multicast and unspecified addresses are refused unless an address or network here holds them.',
     default: '',
-    allowed: 'host names, IP addresses or networks separated by commas',
+    allowed: 'host names, IP addresses or networks, with a port or without, separated by commas',
     read: (text) => {
       const hosts = list(text)
-      return hosts.every((host) => /^(\*\.)?[\w.:-]{1,253}$|^[\da-f.:]+\/\d{1,3}$/i.test(host))
-        ? hosts
-        : undefined
+      return hosts.every((host) => readHostEntry(host) !== undefined) ? hosts : undefined
     },
   } as Setting<readonly string[]>,
   AUDIT_SECONDS: whole('30', 1, 3600, 'How often each masked database is looked at for drift.'),

@@ -26,8 +26,9 @@ const keptBytes = 4096
 export async function postGuarded(guard: HostGuard, post: Post): Promise<PostAnswer> {
   const { url, contentType, body, timeoutMs } = post
   const signal = AbortSignal.timeout(timeoutMs)
-  const addresses = await guard(url.hostname.replace(/^\[|\]$/g, ''))
   const isPlain = url.protocol === 'http:'
+  const port = Number(url.port) || (isPlain ? 80 : 443)
+  const addresses = await guard(url.hostname.replace(/^\[|\]$/g, ''), port)
   if (isPlain && !addresses.every(isLoopbackAddress)) throw new HostRefused('is reached by HTTPS alone')
   return await new Promise((resolve, reject) => {
     const send = isPlain ? requestHttp : requestHttps

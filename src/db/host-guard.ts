@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises'
 import { isIP, type LookupFunction, Socket } from 'node:net'
 import { networkInterfaces } from 'node:os'
-import { createNetworkList } from '../kernel/network.ts'
+import { createNetworkList, type HostEntry, readHostEntry } from '../kernel/network.ts'
 
 /** Why a host may not be connected to, or that its name is unknown. */
 export class HostRefused extends Error {
@@ -13,8 +13,9 @@ export class HostRefused extends Error {
   }
 }
 
-/** Resolves a host to the addresses that may be connected to; rejects with `HostRefused`. */
-export type HostGuard = (host: string) => Promise<readonly string[]>
+/** Resolves a host to the addresses that may be connected to at the port; rejects with `HostRefused`. */
+export type HostGuard = (host: string, port: number) => Promise<readonly string[]>
+type HostLookup = (host: string) => Promise<readonly string[]>
 
 /**
  * Addresses that no database has: unspecified, link-local, multicast, broadcast, and those by which clouds hand out
@@ -34,29 +35,27 @@ const neverAllowed = [
   'ff00::/8',
 ]
 
-/**
- * The hosts of `entries` are names, `*.` names, addresses or networks such as 10.0.0.0/8; none: every host whose addresses
- * are not among those above, which a list has to name by address or network. Names are resolved here and the caller
- * connects to the result, so that a name cannot lead elsewhere between the check and the connection.
- */
-export function createHostGuard(entries: readonly string[], resolve: HostGuard = resolveHost): HostGuard {
-  const isNetwork = (entry: string) => isIP(entry.split('/')[0] ?? '') !== 0
-  const isListed = createNetworkList(entries.filter(isNetwork))
-  const isRefused = createNetworkList(neverAllowed)
-  const names = entries.filter((entry) => !isNetwork(entry)).map((entry) => entry.toLowerCase())
+const notListed = 'is not among the hosts and ports that this service may be bound to'
 
-  return async (host) => {
+/**
+ * The hosts of `entries` are names, `*.` names, addresses or networks such as 10.0.0.0/8, with a port or for every port; none: every host
+ * whose addresses are not among those above, which a list has to name by address or network. Names are resolved here and the
+ * caller connects to the result, so that a name cannot lead elsewhere between the check and the connection.
+ */
+export function createHostGuard(entries: readonly string[], resolve: HostLookup = resolveHost): HostGuard {
+  const isRefused = createNetworkList(neverAllowed)
+  const [networks, names] = splitEntries(entries)
+
+  return async (host, port) => {
+    const isFor = (entry: { readonly port?: number }) => entry.port === undefined || entry.port === port
     const name = host.toLowerCase().replace(/\.$/, '')
-    const isNamed = names.some((entry) =>
-      entry.startsWith('*.') ? name.endsWith(entry.slice(1)) : name === entry,
-    )
-    const mayBeListed = entries.length === 0 || isNamed || entries.some(isNetwork)
-    if (!mayBeListed) throw new HostRefused('is not among the hosts that this service may be bound to')
+    const isNamed = names.some((entry) => isFor(entry) && entry.fits(name))
+    const open = networks.filter(isFor)
+    if (entries.length > 0 && !isNamed && open.length === 0) throw new HostRefused(notListed)
     const addresses = await resolve(host)
     for (const address of addresses) {
-      if (isListed(address)) continue
-      if (entries.length > 0 && !isNamed)
-        throw new HostRefused('is not among the hosts that this service may be bound to')
+      if (open.some(({ fits }) => fits(address))) continue
+      if (entries.length > 0 && !isNamed) throw new HostRefused(notListed)
       if (isRefused(address))
         throw new HostRefused(
           'leads to a link-local, metadata, multicast or unspecified address, which MASQUERADE_BINDING_HOSTS would have to list',
@@ -64,6 +63,23 @@ export function createHostGuard(entries: readonly string[], resolve: HostGuard =
     }
     return addresses
   }
+}
+
+/** Entries that addresses are held against, and those for names. */
+function splitEntries(entries: readonly string[]) {
+  const read = entries.flatMap((text) => readHostEntry(text) ?? [])
+  const isNetwork = ({ host }: HostEntry) => isIP(host.split('/')[0] ?? '') !== 0
+  const networks = read
+    .filter(isNetwork)
+    .map((entry) => ({ ...entry, fits: createNetworkList([entry.host]) }))
+  const names = read
+    .filter((entry) => !isNetwork(entry))
+    .map((entry) => ({ ...entry, fits: createNameTest(entry.host.toLowerCase()) }))
+  return [networks, names] as const
+}
+
+function createNameTest(entry: string): (name: string) => boolean {
+  return entry.startsWith('*.') ? (name) => name.endsWith(entry.slice(1)) : (name) => name === entry
 }
 
 /** Networks that are not the internet's, and those through which an IPv6 address leads to one of them. */
@@ -94,7 +110,7 @@ const privateNetworks = [
  * Lets public hosts pass, and of the others those that `entries` name, by address or network. The addresses of this
  * machine are refused like private ones: requests of the service to itself come from a trusted place.
  */
-export function createPublicGuard(entries: readonly string[], resolve: HostGuard = resolveHost): HostGuard {
+export function createPublicGuard(entries: readonly string[], resolve: HostLookup = resolveHost): HostGuard {
   const isListed = createNetworkList(entries)
   const isRefused = createNetworkList(privateNetworks)
   return async (host) => {
@@ -143,7 +159,7 @@ export class GuardedSocket extends Socket {
 
   /** As the driver calls it. */
   override connect(port: unknown, host?: unknown): this {
-    void this.#guard(String(host)).then(
+    void this.#guard(String(host), Number(port)).then(
       (addresses) => {
         if (!this.destroyed)
           super.connect({ port: Number(port), host: String(host), lookup: lookupAmong(addresses) })

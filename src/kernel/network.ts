@@ -63,3 +63,21 @@ export function createNetworkList(entries: readonly string[]): (address: string)
 export function unmapAddress(address: string): string {
   return address.replace(/^::ffff:(?=\d+\.)/i, '')
 }
+
+export interface HostEntry {
+  readonly host: string
+  /** Unset: every port. */
+  readonly port?: number
+}
+
+/** `host`, `host:port` or `[host]:port`; an address of IPv6 has brackets where a port follows. Undefined: it is none of these. */
+export function readHostEntry(text: string): HostEntry | undefined {
+  const [, bracketed, plain, own] = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d{1,5}))?$/.exec(text) ?? []
+  // More than one colon without brackets: an address or a network of IPv6.
+  const host = bracketed ?? plain ?? text
+  if (!/^(\*\.)?[\w.:-]{1,253}$|^[\da-f.:]+\/\d{1,3}$/i.test(host)) return undefined
+  if (host.includes(':') && isIP(host.split('/')[0] ?? '') === 0) return undefined
+  if (own === undefined) return { host }
+  const port = Number(own)
+  return port >= 1 && port <= 65_535 ? { host, port } : undefined
+}

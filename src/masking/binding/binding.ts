@@ -168,8 +168,8 @@ function weaknessOf({ authentication = strongestPassword }: Binding): number {
 
 /** A host that is unknown now may be known later; one that may not be bound to is refused at once. */
 export async function requireHosts(guard: HostGuard, binding: Binding): Promise<void> {
-  for (const { host } of placesOf(binding))
-    await guard(host).catch((error: unknown) => {
+  for (const { host, port } of placesOf(binding))
+    await guard(host, port).catch((error: unknown) => {
       if (!(error instanceof HostRefused) || error.code !== 'EHOSTREFUSED') return
       const reason = binding.others ? `${host} ${error.message}` : error.message
       failOn('InvalidBinding', [{ field: 'host', reason }], bindingStem)

@@ -68,7 +68,10 @@ export async function locate(
   const isPrimary = (place: Place) => primary !== undefined && isSamePlace(place, primary)
   const places = placesOf(binding).toSorted((a, b) => Number(isPrimary(b)) - Number(isPrimary(a)))
   const located = await Promise.all(
-    places.map(async (place) => ({ ...place, addresses: await guard(place.host).catch(() => []) })),
+    places.map(async (place) => ({
+      ...place,
+      addresses: await guard(place.host, place.port).catch(() => []),
+    })),
   )
   const [first, ...others] = located as [LocatedPlace, ...LocatedPlace[]]
   return { ...first, ...(others.length > 0 && { others }), database, ...(ssl && { ssl }) }

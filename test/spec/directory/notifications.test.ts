@@ -518,10 +518,7 @@ describe('change notifications', () => {
         )
       }
       const guard = (entries: string[], ...addresses: string[]) =>
-        createPublicGuard(
-          entries,
-          async () => addresses,
-        )('a.example').then(
+        createPublicGuard(entries, async () => addresses)('a.example', 443).then(
           () => 'passes',
           (error) => error.code,
         )
