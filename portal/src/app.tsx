@@ -43,7 +43,7 @@ function draw(content: ReactNode): void {
   root.render(content)
 }
 
-/** The page of a person who has left shows nothing to the next one at the browser. */
+/** Shows the pages to the person until that person has left the browser: a tab that stays open shows the next person no data. */
 function Portal({ person }: { readonly person: Person }) {
   if (useSyncExternalStore(watchSession, hasLeft)) return <SignedOut />
   return (

@@ -19,24 +19,31 @@ export interface Person {
 
 /** True in a browser whose last person has not signed out. */
 export function hasPerson(): boolean {
-  return readOwner() !== null
-}
-
-/** The object id of the last person of this browser; null after a sign-out. */
-export function readOwner(): string | null {
-  return localStorage.getItem(owner)
+  return readStay() !== null
 }
 
 /**
- * Calls back with the last person when another tab has changed it, and each time that this tab may have slept: the browser tells a
+ * The stay of the last person in this browser: the object id, and a random value that is another one after each sign-out. Null after a
+ * sign-out. Tabs of one stay go on together; a tab that slept through a sign-out knows by the value that its own stay is over.
+ */
+export function readStay(): string | null {
+  return localStorage.getItem(owner)
+}
+
+/** The object id of the person whose stay it is. */
+export function personOf(stay: string | null): string | null {
+  return stay === null ? null : (stay.split(' ')[0] ?? null)
+}
+
+/**
+ * Calls back with the present stay when another tab has changed it, and each time that this tab may have slept: the browser tells a
  * tab that sleeps nothing of such changes.
  */
-export function watchOwner(look: (ownerId: string | null) => void): void {
+export function watchStay(look: (stay: string | null) => void): void {
   addEventListener('storage', ({ key, newValue }) => {
-    // By the event itself: the same person may have signed out and in again meanwhile.
     if (key === null || key === owner) look(newValue)
   })
-  const lookAgain = () => look(readOwner())
+  const lookAgain = () => look(readStay())
   addEventListener('focus', lookAgain)
   addEventListener('pageshow', lookAgain)
   document.addEventListener('visibilitychange', lookAgain)
@@ -44,14 +51,14 @@ export function watchOwner(look: (ownerId: string | null) => void): void {
 
 /** False in a browser that the person has signed out of, or another person has signed in to since: a tab may be left open. */
 export function isOwner(personId: string): boolean {
-  return readOwner() === personId
+  return personOf(readStay()) === personId
 }
 
 /** The last person by the claims of their last token, which hold no secret; undefined after a sign-out. */
 export function readKeptPerson(): Person | undefined {
   try {
     const kept = JSON.parse(localStorage.getItem(claims) ?? 'null') as KeptClaims | null
-    if (!kept || readOwner() !== kept.id) return undefined
+    if (!kept || !isOwner(kept.id)) return undefined
     return {
       ...kept,
       permissions: new Set(kept.permissions),
@@ -76,13 +83,18 @@ export function forgetPerson(): void {
   forgetDrafts()
 }
 
-/** The next person at this browser finds nothing of the last one, who may have left without signing out. */
-export function keepFor(person: Person): void {
-  if (readOwner() !== person.id) forgetPerson()
+/**
+ * Returns the stay of the person, which begins where the last one signed out or was another. The next person at this browser finds
+ * nothing of the last one, who may have left without signing out.
+ */
+export function keepFor(person: Person): string {
+  if (!isOwner(person.id)) forgetPerson()
   // Another tab may have signed in this person: the drafts of the last one are left here.
   forgetDrafts(person.id)
-  localStorage.setItem(owner, person.id)
+  const stay = readStay() ?? `${person.id} ${crypto.randomUUID()}`
+  localStorage.setItem(owner, stay)
   localStorage.setItem(claims, writeClaims(person))
+  return stay
 }
 
 function writeClaims({ permissions, directoryRoles, ...rest }: Person): string {

@@ -1,6 +1,6 @@
 import * as oauth from 'oauth4webapi'
 import { forgetDrafts } from './drafts.ts'
-import { forgetPerson, hasPerson, keepFor, type Person, readOwner, watchOwner } from './kept.ts'
+import { forgetPerson, hasPerson, keepFor, type Person, personOf, readStay, watchStay } from './kept.ts'
 import { askSilently, describePerson, exchangeCode, refreshTokens, revokeToken } from './token-answers.ts'
 import {
   client,
@@ -34,8 +34,8 @@ interface Tokens {
 }
 
 let tokens: Tokens | undefined
-/** The object id of the person whom the page is drawn for. */
-let signedInAs: string | undefined
+/** The stay of the person whom the page is drawn for. */
+let ownStay: string | undefined
 /** True once that person has left the browser: until it is loaded anew, the page has no tokens and asks for none. */
 let isLeft = false
 let renewing: Promise<string> | undefined
@@ -54,22 +54,22 @@ export function watchSession(watcher: Watcher): () => void {
   return () => watchers.delete(watcher)
 }
 
-/** True where the person signed out in another tab, or another person signed in there: what the page shows is not for them. */
+/** True where the person signed out in another tab, or another person signed in there: the page must not show its data any more. */
 export function hasLeft(): boolean {
   return isLeft
 }
 
 /**
- * Ends the tab of a person who is the browser's no more. Its tokens may be of an earlier session of the browser, of which a sign-out in
- * another tab knows nothing.
+ * Ends the tab of a stay that is over. Its tokens may be of an earlier session of the browser, of which a sign-out in another tab
+ * knows nothing.
  */
-function leaveUnless(ownerId: string | null): void {
-  if (isLeft || signedInAs === undefined || ownerId === signedInAs) return
+function leaveUnless(stay: string | null): void {
+  if (isLeft || ownStay === undefined || stay === ownStay) return
   dropTokens()
   forgetDrafts()
   for (const watcher of watchers) watcher(true)
 }
-watchOwner(leaveUnless)
+watchStay(leaveUnless)
 
 function dropTokens(): void {
   isLeft = true
@@ -78,8 +78,8 @@ function dropTokens(): void {
 }
 
 /** Refuses to go on in a tab whose person has left, and revokes what the token service answered meanwhile. */
-function requireOwner(answer?: oauth.TokenEndpointResponse): void {
-  leaveUnless(readOwner())
+function requireStay(answer?: oauth.TokenEndpointResponse): void {
+  leaveUnless(readStay())
   if (!isLeft) return
   if (answer?.refresh_token) void revokeToken(answer.refresh_token)
   throw new SessionEnded('the person has left this browser')
@@ -107,11 +107,11 @@ export async function openSession(): Promise<Opened> {
   if (!hasPerson()) forgetDrafts()
   const isAnswer = carriesAnswer(here)
   const returnTo = isAnswer ? '/' : here.pathname + here.search + here.hash
-  const ownerId = readOwner()
+  const before = readStay()
   try {
     const pending = isAnswer ? takePending() : undefined
-    if (pending) return await finishSignIn(here, pending, ownerId)
-    const resumed = ownerId === null ? undefined : await resumeSignIn(returnTo, ownerId)
+    if (pending) return await finishSignIn(here, pending, before)
+    const resumed = before === null ? undefined : await resumeSignIn(returnTo, before)
     if (resumed) return resumed
     await beginSignIn(returnTo)
     return { kind: 'leaving' }
@@ -142,26 +142,26 @@ function takePending(): Pending | undefined {
 }
 
 /** Signs in by the cookie of the token service. Undefined: the person has to see one of its pages. */
-async function resumeSignIn(returnTo: string, ownerId: string): Promise<Opened | undefined> {
+async function resumeSignIn(returnTo: string, before: string): Promise<Opened | undefined> {
   const pending = createPending(returnTo)
   const answer = await askSilently(pending)
-  return answer && finishSignIn(answer, pending, ownerId)
+  return answer && finishSignIn(answer, pending, before)
 }
 
-/** `ownerId` is the last person of the browser when the page was opened. */
-async function finishSignIn(answered: URL, pending: Pending, ownerId: string | null): Promise<Opened> {
+/** `before` is the stay of the last person of the browser when the page was opened. */
+async function finishSignIn(answered: URL, pending: Pending, before: string | null): Promise<Opened> {
   const answer = await exchangeCode(answered, pending)
   const person = describePerson(answer)
-  const ownerNow = readOwner()
+  const now = readStay()
+  const hasBegun = personOf(now) === person.id && personOf(before) !== person.id
   // Meanwhile this person signed out in another tab, or another person signed in there.
-  if (ownerNow !== ownerId && ownerNow !== person.id) {
+  if (now !== before && !hasBegun) {
     if (answer.refresh_token) void revokeToken(answer.refresh_token)
     history.replaceState(null, '', '/')
     return { kind: 'signed out' }
   }
   keep(answer)
-  signedInAs = person.id
-  keepFor(person)
+  ownStay = keepFor(person)
   signedIn.resolve()
   return { kind: 'signed in', person, returnTo: pending.returnTo }
 }
@@ -178,7 +178,7 @@ function keep(answer: oauth.TokenEndpointResponse): void {
 /** An access token with time left, renewed once for all requests that wait for it. */
 export async function accessToken(): Promise<string> {
   await signedIn.promise
-  requireOwner()
+  requireStay()
   if (!tokens) throw new SessionEnded('nobody is signed in')
   if (tokens.endsAtMs - Date.now() > renewBeforeMs) return tokens.access
   return renewToken()
@@ -197,9 +197,9 @@ export function renewToken(): Promise<string> {
  */
 async function renew(): Promise<string> {
   try {
-    requireOwner()
+    requireStay()
     const answer = (await refreshTokens(tokens?.refresh)) ?? (await signInAgain())
-    requireOwner(answer)
+    requireStay(answer)
     keep(answer)
     for (const watcher of watchers) watcher(false)
     return answer.access_token
@@ -211,14 +211,15 @@ async function renew(): Promise<string> {
 
 /** For the same person alone: the page shows what the last one may see. */
 async function signInAgain(): Promise<oauth.TokenEndpointResponse> {
-  requireOwner()
+  requireStay()
   const pending = createPending('/')
   const answered = await askSilently(pending)
   const answer = answered && (await exchangeCode(answered, pending))
   const person = answer && describePerson(answer)
+  const isSame = person?.id === personOf(ownStay ?? null)
   // Tokens of another person are not revoked: that would end the tab in which that person has signed in.
-  requireOwner(person?.id === signedInAs ? answer : undefined)
-  if (!person || person.id !== signedInAs) throw new SessionEnded('the sign-in has ended')
+  requireStay(isSame ? answer : undefined)
+  if (!person || !isSame) throw new SessionEnded('the sign-in has ended')
   keepFor(person)
   return answer
 }
