@@ -78,8 +78,9 @@ function openSession(client: pg.PoolClient, send: Send, isPipelined: boolean) {
     hasBegun = true
   })
   let last: Promise<unknown> = begun.catch(() => {})
+  // The first one is the server's reason. The end of the connection, which follows, has none.
   const onError = (error: Error) => {
-    lost = error
+    lost ??= error
   }
   client.on('error', onError)
 

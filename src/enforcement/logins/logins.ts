@@ -20,9 +20,10 @@ type Made = 'changed' | 'nothing' | 'blocked'
 
 const attempts = 6
 
-/** Of sessions that change the same roles at the same time. */
+/** Of sessions that change the same roles at the same time, and of a node that was held up for longer than `idleMs`. */
 const conflicts: readonly string[] = [
   sqlstate.lockNotAvailable,
+  sqlstate.idleInTransactionTimeout,
   sqlstate.internalError,
   sqlstate.uniqueViolation,
   sqlstate.duplicateObject,
