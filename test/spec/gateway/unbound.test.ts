@@ -69,6 +69,10 @@ describe('databases that are not bound', () => {
 describe('databases that are not bound, where the operator lets clients through', () => {
   const gateway = useGateway({ MASQUERADE_GATEWAY_UNBOUND: '1' })
   const { other, name } = useOther()
+  const bind = async (path: string, binding: object | null) => {
+    const put = await gateway.masking.send('PUT', path, { properties: { binding } })
+    assert.ok(put.status < 300, put.text)
+  }
   const read = async (database: string, text: string) => {
     const client = await gateway.connect('analyst', { database })
     try {
@@ -104,10 +108,6 @@ describe('databases that are not bound, where the operator lets clients through'
     async () => {
       const db = freshDatabase()
       const far = freshDatabase().replace('/Srv/', '/Far/')
-      const bind = async (path: string, binding: object | null) => {
-        const put = await gateway.masking.send('PUT', path, { properties: { binding } })
-        assert.ok(put.status < 300, put.text)
-      }
       const bound = await gateway.connect('auditor', { database: name() })
       const end = ended(bound, patienceMs)
       await bind(db, bindingOf(other().url))
@@ -130,10 +130,6 @@ describe('databases that are not bound, where the operator lets clients through'
     async () => {
       const db = freshDatabase()
       const far = freshDatabase().replace('/Srv/', '/Far/')
-      const bind = async (path: string, binding: object | null) => {
-        const put = await gateway.masking.send('PUT', path, { properties: { binding } })
-        assert.ok(put.status < 300, put.text)
-      }
       await using third = await createMaskedDatabase()
       await bind(far, { ...bindingOf(third.url), host: 'localhost' })
       const alias = `far/${name()}`
