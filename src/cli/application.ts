@@ -19,6 +19,7 @@ import {
   registerApplication,
 } from '../directory/applications/registrations.ts'
 import type { JsonObject } from '../directory/entities/property.ts'
+import { findObject } from '../directory/objects/object-store.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { commandOf, type ValuesOf } from './command.ts'
 import { exitCodes } from './exit-codes.ts'
@@ -131,6 +132,7 @@ const secret: Perform = async (access, word, values) => {
       const data = { keyId: values.remove, removed: true }
       return { result: { words: 'Removed.', data }, target: applicationId, before: { keyId: values.remove } }
     }
+    await findObject(tx, tenantId, 'application', applicationId, { lock: true })
     await lockRightsToRead(tx)
     const { secretText, keyId, endsAt } = await addSecret(tx, tenantId, applicationId, {
       displayName: values.name ?? null,
@@ -146,6 +148,7 @@ const grant: Perform = async (access, word, values) => {
   const permissions = requirePermissions(values)
   return change(access, values.revoke ? 'revoke permissions' : 'grant permissions', async (tx) => {
     const { servicePrincipalId } = await findRegistration(tx, tenantId, word)
+    await findObject(tx, tenantId, 'servicePrincipal', servicePrincipalId, { lock: true })
     await lockRightsToGive(tx)
     const write = values.revoke ? revokeApplicationPermissions : grantApplicationPermissions
     await write(tx, tenantId, servicePrincipalId, permissions)
@@ -164,6 +167,7 @@ const consent: Perform = async (access, word, values) => {
   return change(access, values.withdraw ? 'withdraw consent' : 'consent', async (tx) => {
     const { servicePrincipalId } = await findRegistration(tx, tenantId, word)
     const userId = values.user === undefined ? null : await requireUser(tx, tenantId, values.user)
+    await findObject(tx, tenantId, 'servicePrincipal', servicePrincipalId, { lock: true })
     await lockRightsToGive(tx)
     const write = values.withdraw ? withdrawConsent : consentPermissions
     const origins = await listOriginsFor(tx, tenantId, servicePrincipalId, userId)

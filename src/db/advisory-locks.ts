@@ -15,16 +15,20 @@ export const advisoryLocks = {
 
 /** Waits for other transactions that hold the lock, and holds it until this one ends. */
 export async function lockUntilCommit(tx: Query, lock: keyof typeof advisoryLocks): Promise<void> {
-  await tx`select pg_advisory_xact_lock(${advisoryLocks[lock]})`
+  await tx`select ${takeLock(tx, lock)}`
+}
+
+/** The same as a column of a larger statement. */
+export function takeLock(tx: Query, lock: keyof typeof advisoryLocks): Fragment {
+  return tx`pg_advisory_xact_lock(${advisoryLocks[lock]})`
 }
 
 /** The same, except that transactions which share the lock do not wait for each other. */
-export async function shareUntilCommit(tx: Query, lock: keyof typeof advisoryLocks): Promise<void> {
-  await tx`select pg_advisory_xact_lock_shared(${advisoryLocks[lock]})`
+export function shareLock(tx: Query, lock: keyof typeof advisoryLocks): Fragment {
+  return tx`pg_advisory_xact_lock_shared(${advisoryLocks[lock]})`
 }
 
-/** Takes the lock as a column of a larger statement: alone where the condition is true, else shared. */
-export function selectLock(tx: Query, lock: keyof typeof advisoryLocks, alone: Fragment): Fragment {
-  return tx`case when ${alone} then pg_advisory_xact_lock(${advisoryLocks[lock]})
-    else pg_advisory_xact_lock_shared(${advisoryLocks[lock]}) end`
+/** A column that ends the transaction where a lock behind this statement is not free in time. COMMIT has no other limit. */
+export function limitWaits(tx: Query, ms: number): Fragment {
+  return tx`set_config('lock_timeout', ${String(ms)}, true)`
 }

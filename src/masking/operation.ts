@@ -89,6 +89,8 @@ export interface NamedPrincipal {
 export interface Principals {
   /** By id, those of the ids that are users, groups or service principals and are there. */
   find(tenantId: string, ids: readonly string[]): Promise<ReadonlyMap<string, PrincipalType>>
+  /** True when the principal is there; it then stays until the transaction ends. */
+  hold(tx: Query, tenantId: string, id: string): Promise<boolean>
   /** The users, groups and applications that entries of an exempt list name by id, userPrincipalName or appId. */
   describe(tenantId: string, entries: readonly string[]): Promise<readonly NamedPrincipal[]>
   /** Those of the entries that name such an object. */

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { serviceAppId } from '../../src/directory/applications/api-principal.ts'
 import type { TestService } from './service.ts'
 
 export type TestDirectory = ReturnType<typeof fillDirectory>
@@ -49,6 +50,13 @@ export function fillDirectory({ database: { sql }, tenantId }: Pick<TestService,
 
     async softDelete(id: string): Promise<void> {
       await sql`update directory_object set deleted_at = now() where tenant_id = ${tenantId} and id = ${id}`
+    },
+
+    /** The service principal whose app roles are the permissions of the API. */
+    async findApi(): Promise<string> {
+      const rows = await sql<{ id: string }[]>`
+        select id from directory_object where kind = 'servicePrincipal' and app_id = ${serviceAppId}`
+      return rows[0]?.id ?? ''
     },
 
     async directMembers(containerId: string): Promise<string[]> {

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before } from 'node:test'
 import { startTestService, type TestResponse, type TestService } from './service.ts'
@@ -43,15 +44,25 @@ export function useMasking(environment: NodeJS.ProcessEnv = {}) {
       ...(body !== undefined && { body }),
       headers,
     })
+  const putPolicy = (db: string, properties: object, headers?: Headers) =>
+    send('PUT', policyUrl(db), { properties }, headers)
+  const bindReached = async (db: string): Promise<void> => {
+    const { sql } = running().database
+    const binding = { host: '127.0.0.1', port: 1, database: randomUUID(), user: 'u', sslmode: 'disable' }
+    await sql`
+      update masked_database set binding = ${sql.json(binding)}, binding_reached_at = now()
+      where key = ${db.toLowerCase()}`
+  }
   return {
     service: running,
     /** Stores a binding that has logged in before, to a server that is down now. */
-    async bindReached(db: string): Promise<void> {
-      const { sql } = running().database
-      const binding = { host: '127.0.0.1', port: 1, database: randomUUID(), user: 'u', sslmode: 'disable' }
-      await sql`
-        update masked_database set binding = ${sql.json(binding)}, binding_reached_at = now()
-        where key = ${db.toLowerCase()}`
+    bindReached,
+    /** A database that the service has logged in to. */
+    async reachedDatabase(): Promise<string> {
+      const db = freshDatabase()
+      assert.equal((await putPolicy(db, { dataMaskingState: 'Disabled' })).status, 200)
+      await bindReached(db)
+      return db
     },
     /** Object id of the caller. */
     sender: (): string => JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()).oid,
@@ -61,7 +72,6 @@ export function useMasking(environment: NodeJS.ProcessEnv = {}) {
     getRule: (db: string, name: string) => send('GET', ruleUrl(db, name)),
     listRules: async (db: string) => (await send('GET', rulesUrl(db))).body.value,
     getPolicy: (db: string) => send('GET', policyUrl(db)),
-    putPolicy: (db: string, properties: object, headers?: Headers) =>
-      send('PUT', policyUrl(db), { properties }, headers),
+    putPolicy,
   }
 }

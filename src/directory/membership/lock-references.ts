@@ -24,9 +24,10 @@ export async function lockReferences(
   containerId: string,
   references: readonly ObjectReference[],
   strength: LockStrength,
+  { givesRights = true }: { readonly givesRights?: boolean } = {},
 ): Promise<LockedReferences> {
   const keys = await resolveNames(tx, tenantId, references)
-  const found = await lockObjects(tx, tenantId, containerId, keys, strength)
+  const found = await lockObjects(tx, tenantId, containerId, keys, { strength, givesRights })
   return {
     container: found.get(containerId),
     objects: references.map(({ kind }, at) => {
@@ -63,18 +64,20 @@ async function lockObjects(
   tenantId: string,
   containerId: string,
   keys: readonly string[],
-  strength: LockStrength,
+  { strength, givesRights }: { readonly strength: LockStrength; readonly givesRights: boolean },
 ): Promise<Map<string, DirectoryObject>> {
   const ids = [containerId, ...keys].filter(isUuid)
-  const rows = await tx<DirectoryObject[]>`
-    with locked as materialized (
-      select ${objectColumns(tx)} from directory_object o
-      where o.tenant_id = ${tenantId} and o.id = any(${ids}::uuid[]) and o.deleted_at is null
-      order by o.id for ${tx.unsafe(strength)}
-    ), bearer as materialized (
-      select coalesce(bool_or(kind in ('group', 'servicePrincipal')), false) as gains
-      from locked where id::text <> ${containerId}
-    ), ordered as materialized (select ${selectRightsLock(tx, tx`gains`)} from bearer)
-    select locked.* from locked cross join ordered`
+  const objects = tx<DirectoryObject[]>`
+    select ${objectColumns(tx)} from directory_object o
+    where o.tenant_id = ${tenantId} and o.id = any(${ids}::uuid[]) and o.deleted_at is null
+    order by o.id for ${tx.unsafe(strength)}`
+  const rows = givesRights
+    ? await tx<DirectoryObject[]>`
+        with locked as materialized (${objects}), bearer as materialized (
+          select coalesce(bool_or(kind in ('group', 'servicePrincipal')), false) as gains
+          from locked where id::text <> ${containerId}
+        ), ordered as materialized (select ${selectRightsLock(tx, tx`gains`)} from bearer)
+        select locked.* from locked cross join ordered`
+    : await objects
   return new Map(rows.map((row) => [row.id, row]))
 }

@@ -27,7 +27,9 @@ const setManager = operation({
     const { tenantId } = caller
     const sent = readReference(body['@odata.id'], '@odata.id')
     const { id } = await findUser(tx, tenantId, params.id ?? '')
-    const { container, objects } = await lockReferences(tx, tenantId, id, [sent], 'no key update')
+    const { container, objects } = await lockReferences(tx, tenantId, id, [sent], 'no key update', {
+      givesRights: false,
+    })
     const user = container ?? fail('ObjectNotFound', { id })
     const manager = objects[0] ?? fail('ObjectNotFound', { id: sent.key })
     if (manager.kind !== 'user' || manager.id === id) fail('ImpossibleReference', { property: 'manager' })

@@ -24,3 +24,11 @@ export async function findPrincipals(
       and kind in ('user', 'group', 'servicePrincipal')`
   return new Map(rows.map(({ id, kind }) => [id, types[kind]]))
 }
+
+/** True for a principal that is not deleted: until the transaction ends no other one deletes it. */
+export async function holdPrincipal(tx: Query, tenantId: string, id: string): Promise<boolean> {
+  const held = await tx`
+    select from directory_object
+    where tenant_id = ${tenantId} and id = ${id} and deleted_at is null for key share`
+  return held.count > 0
+}

@@ -11,7 +11,6 @@ import {
   findRepeatedEdges,
 } from './find-faults.ts'
 import { type Definition, type ImportCounts, ImportFailed, maxFaults } from './import-result.ts'
-import { logImport } from './log-import.ts'
 import { dropUnchanged, findUpdateFaults, matchByName, moveUpdates, storeUpdates } from './match-staged.ts'
 import type { Spoken } from './prune.ts'
 import { resolveNamedMembers } from './resolve-named-members.ts'
@@ -34,6 +33,8 @@ interface Applied {
   readonly created: number
   readonly changed: number
   readonly unchanged: number
+  /** The changes that `logImport` is to log. */
+  readonly unlogged: number
   readonly spoken: Spoken | undefined
 }
 
@@ -84,8 +85,8 @@ export async function applyStaged(tx: Tx, tenantId: string, staged: Staged): Pro
     objects.unchanged + same.member + same.roleMember + same.owner + extensions.unchanged + defined.unchanged
   const total = Object.values(counts).reduce((sum, count) => sum + count, 0)
   const created = total - changed - unchanged
-  await logImport(tx, tenantId, created + changed - definitions.length + defined.unchanged)
-  return { created, changed, unchanged, spoken }
+  const unlogged = created + changed - definitions.length + defined.unchanged
+  return { created, changed, unchanged, unlogged, spoken }
 }
 
 /** Stores new objects and changes of those that are there. */

@@ -10,6 +10,7 @@ import { findImportedRights } from './find-imported-rights.ts'
 import { type FirstPasswords, setFirstPasswords } from './first-passwords.ts'
 import { type Definition, ImportFailed, type ImportOutcome, maxFaults } from './import-result.ts'
 import { watchAdministrators } from './keep-administrators.ts'
+import { logImport } from './log-import.ts'
 import { createUpdateTables } from './match-staged.ts'
 import { nothingPruned, prune, rememberSpoken } from './prune.ts'
 import { type ReadLine, readCsvLines, readJsonLines } from './read-file.ts'
@@ -57,8 +58,10 @@ export async function importDirectory(tx: Tx, wishes: Import): Promise<ImportOut
     listGiven,
     rememberSpoken: () => (wishes.prune ? rememberSpoken(tx, stage.counts) : undefined),
   })
-  const pruned = applied.spoken ? await prune(tx, tenantId, applied.spoken) : nothingPruned
   const invitations = await setFirstPasswords(tx, tenantId, passwords, wishes.inviteHours)
+  // Behind the hashes, which take long: other writes wait for the counter of revisions from here to the commit.
+  await logImport(tx, tenantId, applied.unlogged)
+  const pruned = applied.spoken ? await prune(tx, tenantId, applied.spoken) : nothingPruned
   await checkAdministrators()
   const given = await findImportedRights(tx, tenantId, await listGiven())
   const { created, changed, unchanged } = applied

@@ -2,7 +2,10 @@ import type { EntityWrite, WriteContext } from '../entities/entity-write.ts'
 import { keepAdministrators } from './keep-administrators.ts'
 import { keepOwnClients } from './keep-own-clients.ts'
 import { keepOwnNames } from './keep-own-names.ts'
-import { requireAdministratorToRevive } from './require-administrator-to-revive.ts'
+import {
+  requireAdministratorToRevive,
+  requireAdministratorToUnblock,
+} from './require-administrator-to-revive.ts'
 import { requireForCarryingGroup } from './require-for-carrying-group.ts'
 import { requirePersonsRight } from './require-persons-right.ts'
 import { requirePowerOverAccount } from './require-power-over-account.ts'
@@ -16,6 +19,7 @@ const rules: readonly WriteRule[] = [
   requirePersonsRight,
   requireForCarryingGroup,
   requirePowerOverAccount,
+  requireAdministratorToUnblock,
   requireStrongerThanApplication,
   requireAdministratorToRevive,
   keepOwnNames,

@@ -9,21 +9,34 @@ import { readApplicationStrength } from '../rights/application-strength.ts'
  * enable or restore the application with the permissions and consents that it had.
  */
 export async function requireAdministratorToRevive(context: WriteContext, write: EntityWrite): Promise<void> {
-  const { kind, before, changes } = write
-  if (kind !== 'application' && kind !== 'servicePrincipal') return
-  const { roles } = findRight('manageApplication')
-  if (context.caller.kind === 'application' || holdsAnyRole(context.caller, roles)) return
-  const appId = before.appId ?? changes.appId
-  if (typeof appId !== 'string') return
-  const administrators = `the signed-in person must be ${roles.join(' or ')}.`
-  if (await revivesRights(context, write, appId))
+  const appId = findBlockable(context, write)
+  if (appId !== undefined && (await revivesRights(context, write, appId)))
     fail('RightsRequired', {
       reason: `The application has permissions, consents or rights: to enable or restore it, ${administrators}`,
     })
-  if (await liftsBlock(context, write, appId))
+}
+
+/** DIR-332: the same for a client of outside issuers. It locks rows, so it comes before the lock of rights. */
+export async function requireAdministratorToUnblock(
+  context: WriteContext,
+  write: EntityWrite,
+): Promise<void> {
+  const appId = findBlockable(context, write)
+  if (appId !== undefined && (await liftsBlock(context, write, appId)))
     fail('RightsRequired', {
       reason: `The client is disabled or deleted, and outside issuers may give it tokens: to change that, ${administrators}`,
     })
+}
+
+const { roles } = findRight('manageApplication')
+const administrators = `the signed-in person must be ${roles.join(' or ')}.`
+
+/** The appId of an application that the write is about; undefined for callers whose block it is. */
+function findBlockable({ caller }: WriteContext, { kind, before, changes }: EntityWrite): string | undefined {
+  if (kind !== 'application' && kind !== 'servicePrincipal') return undefined
+  if (caller.kind === 'application' || holdsAnyRole(caller, roles)) return undefined
+  const appId = before.appId ?? changes.appId
+  return typeof appId === 'string' ? appId : undefined
 }
 
 async function revivesRights(
@@ -37,7 +50,7 @@ async function revivesRights(
   return Object.values(strength).some((list) => list.length > 0)
 }
 
-/** DIR-332: permissions of a client of an outside issuer stand in its tokens, so its strength here says nothing. */
+/** Permissions of a client of an outside issuer stand in its tokens, so its strength here says nothing. */
 async function liftsBlock(
   { tx, caller, ports }: WriteContext,
   { verb, changes }: EntityWrite,

@@ -67,8 +67,7 @@ export const createRoleAssignment = operation({
     const role = readRole(properties)
     const principalId = properties.principalId.toLowerCase()
     const found = await site.ports.principals.find(site.tenantId, isUuid(principalId) ? [principalId] : [])
-    const principalType = found.get(principalId)
-    if (!principalType) refuse('principalId', `names no user, group or service principal of the directory`)
+    const principalType = found.get(principalId) ?? refuseUnknown()
     if (properties.principalType && properties.principalType !== principalType)
       refuse('principalType', `is ${principalType} for that principal`)
 
@@ -78,6 +77,8 @@ export const createRoleAssignment = operation({
       refuseChange(before, wanted)
       return ok(renderRoleAssignment(before, site.namespace))
     }
+    // The foreign key would lock it behind the lock of rights, for which the principal's own deletion waits (DIR-356).
+    if (!(await site.ports.principals.hold(site.tx, site.tenantId, principalId))) refuseUnknown()
     await confirmRole(site, action)
     await lockRightsToGive(site.tx)
     const after = await insert(site, wanted, context.caller.objectId)
@@ -127,6 +128,10 @@ async function insert(site: Site, wanted: Wanted, createdBy: string): Promise<Ro
       ? `The principal has this role at this scope already, by the role assignment '${other.id}'.`
       : 'The role assignment was changed meanwhile. Send the request again.',
   })
+}
+
+function refuseUnknown(): never {
+  return refuse('principalId', `names no user, group or service principal of the directory`)
 }
 
 function refuse(field: string, reason: string): never {

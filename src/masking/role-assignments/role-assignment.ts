@@ -124,11 +124,8 @@ export const roleAssignmentKind: Kind<RoleAssignment, string> = {
   answer: roleAssignmentAnswer,
   showsDeleted: true,
 
-  async findParent(site, isChange) {
-    const { scope } = readScope(site.params)
-    const id = parameter in site.params ? readRoleAssignmentName(site.params) : ''
-    if (isChange && scope === '/') await keepOneOwner(site, id)
-    return scope
+  async findParent(site) {
+    return readScope(site.params).scope
   },
   async find(site, scope) {
     const assignment = await findRoleAssignment(site)
@@ -144,9 +141,10 @@ export const roleAssignmentKind: Kind<RoleAssignment, string> = {
     )
   },
   render: renderRoleAssignment,
-  async remove(site, { id }) {
+  async remove(site, { id, scope }) {
     const { tx, tenantId } = site
     await confirmRole(site, `${roleAssignmentKind.action}/delete`)
+    if (scope === '/') await keepOneOwner(site, id)
     await tx`delete from role_assignment where tenant_id = ${tenantId} and id = ${id}`
   },
 }

@@ -9,6 +9,7 @@ import { after, before, describe } from 'node:test'
 import { SignJWT } from 'jose'
 import { clause } from '../../support/clause.ts'
 import { addApplication, addPerson } from '../../support/issuer.ts'
+import { queueForRights } from '../../support/overlapping-writes.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
 import { holdsFor, waitUntil } from '../../support/wait-until.ts'
 
@@ -191,6 +192,32 @@ describe('blocked clients of outside issuers', () => {
       })
       const { answer } = await block
       assert.equal(await answer, 403, 'a block that is being made counts')
+    },
+  )
+
+  clause(
+    'DIR-356',
+    'A write that gives a right and one that is judged by it (DIR-354, DIR-355) never wait for each other: none is begun…',
+    async () => {
+      const { applicationId, servicePrincipalId, asOwner } = await register()
+      const owner = {
+        '@odata.id': `https://x/v1.0/directoryObjects/${(await register()).servicePrincipalId}`,
+      }
+      const token = service.tokenFor({ kind: 'application', permissions: ['Application.ReadWrite.All'] })
+      const answers = await queueForRights(
+        service,
+        () =>
+          service.request('PATCH', `/v1.0/servicePrincipals/${servicePrincipalId}`, {
+            token: asOwner,
+            body: { accountEnabled: true },
+          }),
+        () =>
+          service.request('POST', `/v1.0/applications/${applicationId}/owners/$ref`, { token, body: owner }),
+      )
+      assert.deepEqual(
+        answers.map(({ status }) => status),
+        [204, 204],
+      )
     },
   )
 })

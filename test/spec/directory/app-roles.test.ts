@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
-import { permissionId, serviceAppId } from '../../../src/directory/applications/api-principal.ts'
+import { permissionId } from '../../../src/directory/applications/api-principal.ts'
 import { Browser } from '../../support/browser.ts'
 import { clause } from '../../support/clause.ts'
 import { fillDirectory, type TestDirectory } from '../../support/directory.ts'
@@ -119,9 +119,11 @@ describe('roles of applications', () => {
     })
     assert.equal((await service.request('POST', path, as(other))).status, 403)
     assert.equal((await service.request('POST', path, as(owner))).status, 201)
-    const [api] = await service.database.sql<{ id: string }[]>`
-      select id from directory_object where kind = 'servicePrincipal' and app_id = ${serviceAppId}`
-    const permission = { ...body, resourceId: api?.id, appRoleId: permissionId('User.Read.All') }
+    const permission = {
+      ...body,
+      resourceId: await directory.findApi(),
+      appRoleId: permissionId('User.Read.All'),
+    }
     assert.equal((await ask('POST', `/users/${user}/appRoleAssignments`, permission)).status, 400)
     const audited = await service.database.sql<{ after: unknown }[]>`
       select after from masquerade.audit_event where action = 'grant app role' and target = ${`/users/${user}`}`

@@ -13,7 +13,7 @@ import { addApplication } from '../../support/issuer.ts'
 import { bindingOf, createMaskedDatabase } from '../../support/masked-database.ts'
 import { apiVersion, freshDatabase, policyUrl, useMasking } from '../../support/masking.ts'
 
-const { service, send, putPolicy, bindReached } = useMasking()
+const { service, send, putPolicy, bindReached, reachedDatabase } = useMasking()
 const directory = () => fillDirectory(service())
 
 const all = Object.keys(knownPermissions)
@@ -31,13 +31,6 @@ const tokenOf = async (...roles: DirectoryRole[]) =>
     directoryRoles: roles.map((role) => directoryRoleTemplates[role]),
   })
 
-/** A database that the service has logged in to. */
-const reachedDatabase = async (): Promise<string> => {
-  const db = freshDatabase()
-  assert.equal((await putPolicy(db, { dataMaskingState: 'Disabled' })).status, 200)
-  await bindReached(db)
-  return db
-}
 const assign = async (principalId: string, roleName = 'Reader', scope = '/subscriptions/sub-1') => {
   if (scope === '/subscriptions/sub-1') await reachedDatabase()
   const url = `${scope === '/' ? '' : scope}/providers/Vendor.Authorization/roleAssignments/${randomUUID()}`

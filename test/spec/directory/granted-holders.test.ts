@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe } from 'node:test'
-import { permissionId, serviceAppId } from '../../../src/directory/applications/api-principal.ts'
+import { permissionId } from '../../../src/directory/applications/api-principal.ts'
 import { addSecret } from '../../../src/directory/applications/application-secret.ts'
 import { clause } from '../../support/clause.ts'
 import { fillDirectory } from '../../support/directory.ts'
@@ -34,8 +34,7 @@ describe('what the audit tells of a grant', () => {
             insert into owner_edge (tenant_id, object_id, owner_id) values (${tenantId}, ${owned}, ${id})`
       const holders = { secrets: 2, certificates: 0, redirectUris: 3, owners: 2 }
 
-      const [api] = await database.sql<{ id: string }[]>`
-        select id from directory_object where kind = 'servicePrincipal' and app_id = ${serviceAppId}`
+      const resourceId = await directory.findApi()
       const token = service.tokenFor({
         kind: 'application',
         permissions: [
@@ -51,13 +50,13 @@ describe('what the audit tells of a grant', () => {
       }
       await ask('POST', `/servicePrincipals/${servicePrincipalId}/appRoleAssignments`, {
         principalId: servicePrincipalId,
-        resourceId: api?.id,
+        resourceId,
         appRoleId: permissionId('User.Read.All'),
       })
       const { id } = await ask('POST', '/oauth2PermissionGrants', {
         clientId: servicePrincipalId,
         consentType: 'AllPrincipals',
-        resourceId: api?.id,
+        resourceId,
         scope: 'User.Read',
       })
       await ask('PATCH', `/oauth2PermissionGrants/${id}`, { scope: 'User.Read Mail.Read' })

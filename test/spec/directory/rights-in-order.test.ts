@@ -4,31 +4,32 @@ import { test } from 'node:test'
 import pg from 'pg'
 import { type DirectoryRole, directoryRoleTemplates } from '../../../src/auth/directory-roles.ts'
 import { knownPermissions } from '../../../src/auth/known-permissions.ts'
-import { permissionId, serviceAppId } from '../../../src/directory/applications/api-principal.ts'
+import { advisoryLocks } from '../../../src/db/advisory-locks.ts'
+import { permissionId } from '../../../src/directory/applications/api-principal.ts'
 import { recordReached } from '../../../src/masking/binding/bind-once.ts'
 import { clause } from '../../support/clause.ts'
 import { fillDirectory } from '../../support/directory.ts'
 import { addApplication } from '../../support/issuer.ts'
 import { freshDatabase, policyUrl, useMasking } from '../../support/masking.ts'
+import {
+  type Outcome,
+  overlap as overlapIn,
+  queueForRights,
+  type Write,
+} from '../../support/overlapping-writes.ts'
 import { runHere } from '../../support/run-here.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
-const { service, send, putPolicy, bindReached } = useMasking()
+const { service, send, putPolicy, reachedDatabase } = useMasking()
 const directory = () => fillDirectory(service())
 
 const all = Object.keys(knownPermissions)
 const refer = (id: string) => ({ '@odata.id': `https://x/v1.0/directoryObjects/${id}` })
 
-interface Outcome {
-  readonly status: number
-  readonly text: string
-}
-type Write = () => Promise<Outcome>
-
 const ask = (token: string, method: string, path: string, body?: unknown) =>
   service().request(method, `/v1.0${path}`, { token, ...(body !== undefined && { body }) })
 /** May do everything. */
-const give = (method: string, path: string, body: unknown) =>
+const give = (method: string, path: string, body?: unknown) =>
   ask(service().tokenFor({ kind: 'application', permissions: all }), method, path, body)
 const run = async (...command: string[]): Promise<Outcome> => {
   const { dataDir, databaseUrl } = service()
@@ -43,51 +44,12 @@ const personWith = async (...roles: DirectoryRole[]) =>
     directoryRoles: roles.map((role) => directoryRoleTemplates[role]),
   })
 
-/**
- * Sends one write and then another, while a third session keeps both from writing their audit entries: each has done all else
- * by then, unless it waits for the other one.
- */
-async function overlap(first: Write, second: Write): Promise<readonly [Outcome, Outcome]> {
-  await service().tokens.settled()
-  const [holder, reader] = [new pg.Client(service().databaseUrl), new pg.Client(service().databaseUrl)]
-  await Promise.all([holder.connect(), reader.connect()])
-  // The service's own work may wait too, but by no statement like these.
-  const waiting = (count: number) =>
-    waitUntil(`${count} writes wait`, async () => {
-      const { rowCount } = await reader.query(
-        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
-          and query like any (array['%audit_event (tenant_id, actor%', '%pg_advisory_xact_lock%', '%directory_object%for update'])`,
-      )
-      return (rowCount ?? 0) >= count
-    })
-  try {
-    await holder.query('begin')
-    await holder.query('lock table masquerade.audit_event in share mode')
-    const begun = [first()]
-    await waiting(1)
-    begun.push(second())
-    await waiting(2)
-    await holder.query('rollback')
-    return (await Promise.all(begun)) as [Outcome, Outcome]
-  } finally {
-    await Promise.all([holder.end(), reader.end()])
-  }
-}
+const overlap = (first: Write, second: Write) => overlapIn(service(), first, second)
+const queue = (...writes: readonly Write[]) => queueForRights(service(), ...writes)
 
-const findApi = async (): Promise<string> => {
-  const rows = await service().database.sql<{ id: string }[]>`
-    select id from directory_object where kind = 'servicePrincipal' and app_id = ${serviceAppId}`
-  return rows[0]?.id ?? ''
-}
-const reachedDatabase = async (): Promise<string> => {
-  const db = freshDatabase()
-  assert.equal((await putPolicy(db, { dataMaskingState: 'Disabled' })).status, 200)
-  await bindReached(db)
-  return db
-}
-const assign = (principalId: string) =>
-  send('PUT', `/providers/Vendor.Authorization/roleAssignments/${randomUUID()}`, {
-    properties: { principalId, roleName: 'Reader' },
+const assign = (principalId: string, roleName = 'Reader', id: string = randomUUID()) =>
+  send('PUT', `/providers/Vendor.Authorization/roleAssignments/${id}`, {
+    properties: { principalId, roleName },
   })
 const carryingGroup = async (): Promise<string> => {
   const group = await directory().group()
@@ -140,16 +102,25 @@ const register = async () => {
 type Registered = Awaited<ReturnType<typeof register>>
 
 const grant = async ({ servicePrincipalId: principalId }: Registered): Promise<Write> => {
-  const body = { principalId, resourceId: await findApi(), appRoleId: permissionId('Group.ReadWrite.All') }
+  const body = {
+    principalId,
+    resourceId: await directory().findApi(),
+    appRoleId: permissionId('Group.ReadWrite.All'),
+  }
   return () => give('POST', `/servicePrincipals/${principalId}/appRoleAssignments`, body)
 }
 const consent = async ({ servicePrincipalId: clientId }: Registered): Promise<Write> => {
-  const resourceId = await findApi()
+  const resourceId = await directory().findApi()
   const body = { clientId, consentType: 'AllPrincipals', resourceId, scope: 'Group.ReadWrite.All' }
   return () => give('POST', '/oauth2PermissionGrants', body)
 }
 const widen = async ({ servicePrincipalId: clientId }: Registered): Promise<Write> => {
-  const body = { clientId, consentType: 'AllPrincipals', resourceId: await findApi(), scope: 'User.Read' }
+  const body = {
+    clientId,
+    consentType: 'AllPrincipals',
+    resourceId: await directory().findApi(),
+    scope: 'User.Read',
+  }
   const { id } = (await give('POST', '/oauth2PermissionGrants', body)).body
   return () => give('PATCH', `/oauth2PermissionGrants/${id}`, { scope: 'User.Read Group.ReadWrite.All' })
 }
@@ -344,6 +315,100 @@ clause(
       const answer = await added.adding
       assert.equal(answer.status, 403, answer.text)
     })
+  },
+)
+
+clause(
+  'DIR-356',
+  'A write that gives a right and one that is judged by it (DIR-354, DIR-355) never wait for each other: none is begun…',
+  async (t) => {
+    const statuses = async (...writes: readonly Write[]) =>
+      (await queue(...writes)).map(({ status }) => status)
+    await t.test('a masking role and the deletion of its group', async () => {
+      const remove = (group: string): Write => {
+        return () => give('DELETE', `/groups/${group}`)
+      }
+      const [one, other] = [await directory().group(), await directory().group()]
+      assert.deepEqual(await statuses(() => assign(one), remove(one)), [201, 204])
+      assert.deepEqual(await statuses(remove(other), () => assign(other)), [204, 400])
+    })
+    for (const verb of ['grant', 'consent'])
+      await t.test(`application ${verb} and the deletion of its service principal`, async () => {
+        const [one, other] = [await register(), await register()]
+        const remove = ({ servicePrincipalId }: Registered): Write => {
+          return () => give('DELETE', `/servicePrincipals/${servicePrincipalId}`)
+        }
+        assert.deepEqual(await statuses(await byCommand(verb)(one), remove(one)), [200, 204])
+        assert.deepEqual(await statuses(remove(other), await byCommand(verb)(other)), [204, 500])
+      })
+    await t.test('application secret and an owner that is a service principal', async () => {
+      const { appId, path } = await register()
+      const owner = refer((await register()).servicePrincipalId)
+      const add: Write = () => give('POST', `${path}/owners/$ref`, owner)
+      assert.deepEqual(await statuses(() => run('application', 'secret', appId), add), [200, 204])
+    })
+    await t.test('the deletion of an Owner, a new role, and the end of another role', async () => {
+      const [owners, group, id] = [await directory().group(), await directory().group(), randomUUID()]
+      assert.equal((await assign(owners, 'Owner')).status, 201)
+      assert.equal((await assign(group, 'Reader', id)).status, 201)
+      const ended = await statuses(
+        () => give('DELETE', `/groups/${owners}`),
+        () => assign(group, 'Contributor'),
+        () => send('DELETE', `/providers/Vendor.Authorization/roleAssignments/${id}`),
+      )
+      assert.deepEqual(ended, [204, 201, 200])
+    })
+  },
+)
+
+/** Runs the body while another session holds a lock by the statement. */
+async function whileHeld(hold: string, body: () => Promise<void>): Promise<void> {
+  const holder = new pg.Client(service().databaseUrl)
+  await holder.connect()
+  try {
+    await holder.query('begin')
+    await holder.query(hold)
+    await body()
+  } finally {
+    await holder.end()
+  }
+}
+
+clause(
+  'DIR-357',
+  'A manager gives no right (DIR-210), so setting or removing one waits for no write that gives rights.',
+  async () => {
+    const [user, manager, group] = [
+      await directory().user(),
+      await directory().user(),
+      await directory().group(),
+    ]
+    const path = `/users/${user}/manager/$ref`
+    await whileHeld(`select pg_advisory_xact_lock(${advisoryLocks.rights})`, async () => {
+      assert.equal((await give('PUT', path, refer(manager))).status, 204)
+      assert.equal((await give('PUT', path, refer(group))).status, 400)
+      assert.equal((await give('DELETE', path)).status, 204)
+    })
+  },
+)
+
+clause(
+  'DIR-358',
+  'A change of DIR-354 or DIR-355 that waits for an import which is about to commit is 503 after 15 seconds: rights that…',
+  async () => {
+    const [group, member] = [await directory().group(), await directory().user()]
+    await whileHeld('update masquerade.revision_counter set value = value', async () => {
+      const adding = join(member, group)
+      await waitUntil('the member waits', async () => {
+        const rows = await service().database.sql`
+          select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query = 'commit'`
+        return rows.length > 0
+      })
+      const given = await assign(group)
+      assert.equal(given.status, 201, given.text)
+      assert.equal((await adding).status, 503)
+    })
+    assert.deepEqual(await directory().directMembers(group), [])
   },
 )
 

@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test'
 import { type DirectoryRole, directoryRoleTemplates } from '../../../src/auth/directory-roles.ts'
 import { effectiveRights, findRight, type RightName } from '../../../src/auth/effective-rights.ts'
 import { knownPermissions } from '../../../src/auth/known-permissions.ts'
-import { permissionId, serviceAppId } from '../../../src/directory/applications/api-principal.ts'
+import { permissionId } from '../../../src/directory/applications/api-principal.ts'
 import { clause } from '../../support/clause.ts'
 import { fillDirectory, type TestDirectory } from '../../support/directory.ts'
 import { addApplication } from '../../support/issuer.ts'
@@ -167,7 +167,7 @@ describe('rights of people', () => {
     ],
     grantPermissions: async () => {
       const { servicePrincipalId: principalId } = await addApplication(service)
-      const resourceId = await findApi()
+      const resourceId = await directory.findApi()
       const body = { principalId, resourceId, appRoleId: permissionId('User.Read.All') }
       return ['POST', `/servicePrincipals/${principalId}/appRoleAssignments`, body]
     },
@@ -179,7 +179,7 @@ describe('rights of people', () => {
     },
     consentForPeople: async () => {
       const { servicePrincipalId: clientId } = await addApplication(service)
-      const resourceId = await findApi()
+      const resourceId = await directory.findApi()
       const body = { clientId, consentType: 'AllPrincipals', resourceId, scope: 'User.Read.All' }
       return ['POST', '/oauth2PermissionGrants', body]
     },
@@ -191,12 +191,6 @@ describe('rights of people', () => {
     writeContacts: async () => ['POST', '/contacts', { displayName: 'x' }],
     writeDevices: async () => ['PATCH', `/devices/${await directory.device()}`, { displayName: 'x' }],
     writeOrganization: async () => ['PATCH', `/organization/${service.tenantId}`, { city: 'Ghent' }],
-  }
-
-  const findApi = async (): Promise<string> => {
-    const rows = await service.database.sql<{ id: string }[]>`
-      select id from directory_object where kind = 'servicePrincipal' and app_id = ${serviceAppId}`
-    return rows[0]?.id ?? ''
   }
 
   test('DIR-156: every right is of the roles that the table gives it, and of no other', async () => {
@@ -317,7 +311,7 @@ describe('rights of people', () => {
     'DIR-162',
     'A signed-in Application Administrator or Cloud Application Administrator consents to permissions that read the directory, …',
     async () => {
-      const resourceId = await findApi()
+      const resourceId = await directory.findApi()
       for (const role of ['Application Administrator', 'Cloud Application Administrator'] as const) {
         const token = service.tokenFor({
           principal: await directory.user(),

@@ -3,12 +3,12 @@ import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { type DirectoryRole, directoryRoleTemplates } from '../../../src/auth/directory-roles.ts'
 import { knownPermissions } from '../../../src/auth/known-permissions.ts'
-import { permissionId, serviceAppId } from '../../../src/directory/applications/api-principal.ts'
+import { permissionId } from '../../../src/directory/applications/api-principal.ts'
 import { fillDirectory } from '../../support/directory.ts'
 import { type ApplicationWishes, addApplication } from '../../support/issuer.ts'
 import { freshDatabase, useMasking } from '../../support/masking.ts'
 
-const { service, send, putPolicy, bindReached } = useMasking()
+const { service, send, putPolicy, bindReached, reachedDatabase } = useMasking()
 const directory = () => fillDirectory(service())
 
 type Registered = Awaited<ReturnType<typeof addApplication>>
@@ -25,19 +25,7 @@ const person = async (roles: DirectoryRole[], permissions = all, principal?: str
     permissions,
     directoryRoles: roles.map((role) => directoryRoleTemplates[role]),
   })
-const findApi = async (): Promise<string> => {
-  const rows = await service().database.sql<{ id: string }[]>`
-    select id from directory_object where kind = 'servicePrincipal' and app_id = ${serviceAppId}`
-  return rows[0]?.id ?? ''
-}
 
-/** A database that the service has logged in to. */
-const reachedDatabase = async (): Promise<string> => {
-  const db = freshDatabase()
-  assert.equal((await putPolicy(db, { dataMaskingState: 'Disabled' })).status, 200)
-  await bindReached(db)
-  return db
-}
 const assign = async (principalId: string, roleName: string, scope: string) => {
   const url = `${scope === '/' ? '' : scope}/providers/Vendor.Authorization/roleAssignments/${randomUUID()}`
   assert.equal((await send('PUT', url, { properties: { principalId, roleName } })).status, 201)
@@ -205,7 +193,7 @@ test('DIR-154: deleting and restoring is no way around, nor a new service princi
 })
 
 test('DIR-154: grants to an application with other rights take these rights too', async () => {
-  const resourceId = await findApi()
+  const resourceId = await directory().findApi()
   const one = await strengthen(({ servicePrincipalId }) => assign(servicePrincipalId, 'Owner', '/'))
   const { servicePrincipalId: principalId } = one
   const role = { principalId, resourceId, appRoleId: permissionId('User.Read.All') }

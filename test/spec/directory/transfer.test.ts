@@ -12,6 +12,7 @@ import { runCommand } from '../../support/command.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 import { runHere } from '../../support/run-here.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 const userAdministrator = 'fe930be7-5e62-47db-91af-98c3a49a38b1'
 
@@ -570,6 +571,35 @@ describe('import and export from the command line', () => {
       )
       assert.equal(refused.code, 1)
       assert.match(refused.stderr, /Global Administrator/)
+    },
+  )
+
+  clause(
+    'DIR-359',
+    'Other writes of the directory do not wait while an import makes the passwords of new users: they wait for it from…',
+    async () => {
+      const { database } = service
+      const text = 'userPrincipalName,displayName,initialPassword\nfay@example.com,Fay,Long-enough-42\n'
+      const { importing } = await database.transaction(async (tx) => {
+        await tx`lock table user_password in share mode`
+        const importing = importText(database, text, { format: 'csv' })
+        await waitUntil('the import waits with a password', async () => {
+          const rows = await database.sql`
+            select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+              and query like '%into user_password%'`
+          return rows.length > 0
+        })
+        let status = 0
+        const token = service.tokenFor({ kind: 'application', permissions: ['Group.Create'] })
+        void service
+          .request('POST', '/v1.0/groups', { token, body: group({ type: undefined }) })
+          .then((answer) => {
+            status = answer.status
+          })
+        await waitUntil('the group is created meanwhile', () => status === 201)
+        return { importing }
+      })
+      assert.equal((await importing).created, 1)
     },
   )
 })

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, describe } from 'node:test'
 import * as oidc from 'openid-client'
-import { serviceAppId } from '../../../src/directory/applications/api-principal.ts'
 import { Browser } from '../../support/browser.ts'
 import { clause } from '../../support/clause.ts'
+import { fillDirectory } from '../../support/directory.ts'
 import { addApplication, addPerson, claimsOf, trustService } from '../../support/issuer.ts'
 import { runHere, settleIn } from '../../support/run-here.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
@@ -151,15 +151,13 @@ describe('consents of single people', () => {
       const properties = { spa: { redirectUris: [redirectUri] } }
       const one = await addApplication(service, { properties, consented: basic.split(' ') })
       const person = await addPerson(service)
-      const rows = await service.database.sql<{ id: string }[]>`
-        select id from directory_object where kind = 'servicePrincipal' and app_id = ${serviceAppId}`
       const granted = await service.request('POST', '/v1.0/oauth2PermissionGrants', {
         token: service.tokenFor({ permissions: ['DelegatedPermissionGrant.ReadWrite.All'] }),
         body: {
           clientId: one.servicePrincipalId,
           consentType: 'Principal',
           principalId: person.id,
-          resourceId: rows[0]?.id,
+          resourceId: await fillDirectory(service).findApi(),
           scope: 'Mail.Read Group.Read.All',
         },
       })
