@@ -2,7 +2,7 @@ import pg from 'pg'
 import { codeOf, sqlstate } from '../kernel/sqlstate.ts'
 import type { ConnectionCheck } from './database-marks.ts'
 import type { DatabaseAddress, PasswordMethod, Place } from './database-url.ts'
-import { guardAnswers } from './guard-answers.ts'
+import { guardAnswers, UnreadableAnswer } from './guard-answers.ts'
 import {
   choiceOf,
   ForeignServer,
@@ -17,7 +17,7 @@ import { createSql } from './sql.ts'
 export class WeakAuthentication extends Error {
   readonly code = 'EWEAKAUTH'
 
-  constructor(method: PasswordMethod) {
+  constructor(method: PasswordMethod | 'SCRAM with too few rounds') {
     super(`the server asks for the password by ${method}, which is not allowed`)
   }
 }
@@ -42,7 +42,16 @@ interface Internals {
   readonly connection: { readonly stream: { destroy(error: Error): void } }
   _handleAuthCleartextPassword(message: unknown): void
   _handleAuthMD5Password(message: unknown): void
+  _handleAuthSASLContinue(message: { readonly data: string }): void
   _handleAuthSASLFinal(message: unknown): void
+}
+
+/** PostgreSQL's own number. A server that asks for fewer guesses the password that much faster by the proof. */
+const leastRounds = 4096
+
+function asksFewRounds(challenge: string): boolean {
+  const counts = challenge.split(',').filter((part) => part.startsWith('i='))
+  return counts.some((part) => !(Number(part.slice(2)) >= leastRounds))
 }
 
 /**
@@ -51,12 +60,13 @@ interface Internals {
  */
 function clientFor(address: DatabaseAddress, hosts: HostChoice): typeof pg.Client {
   const { guard, weakestPassword: weakest = 'password', requiresProof = false } = address
-  const refuse = (client: unknown, method: PasswordMethod) =>
-    (client as Internals).connection.stream.destroy(new WeakAuthentication(method))
+  const refuse = (client: unknown, ...method: ConstructorParameters<typeof WeakAuthentication>) =>
+    (client as Internals).connection.stream.destroy(new WeakAuthentication(...method))
   const Base = pg.Client as unknown as new (config?: pg.ClientConfig) => Internals
   class CautiousClient extends Base {
     readonly #place: Place
     #isProven = !requiresProof
+    #isAsked = false
 
     constructor(config?: pg.ClientConfig) {
       const place = hosts.present
@@ -113,6 +123,16 @@ function clientFor(address: DatabaseAddress, hosts: HostChoice): typeof pg.Clien
     override _handleAuthCleartextPassword(message: unknown): void {
       if (weakest === 'password') super._handleAuthCleartextPassword(message)
       else refuse(this, 'password')
+    }
+
+    override _handleAuthSASLContinue(message: { readonly data: string }): void {
+      const isAgain = this.#isAsked
+      this.#isAsked = true
+      // The driver would work out a proof for each request, thousands at once.
+      if (isAgain) this.connection.stream.destroy(new UnreadableAnswer())
+      else if (weakest === 'scram-sha-256' && asksFewRounds(message.data))
+        refuse(this, 'SCRAM with too few rounds')
+      else super._handleAuthSASLContinue(message)
     }
 
     override _handleAuthSASLFinal(message: unknown): void {

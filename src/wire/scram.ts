@@ -26,6 +26,7 @@ export class ScramClient {
   readonly #bare: string
   readonly #nonce: string
   #serverSignature: Buffer | undefined
+  #isAsked = false
 
   /** `user` is empty for PostgreSQL, which takes the name of the startup packet. The nonce is given by tests alone. */
   constructor(password: string, user = '', nonce = randomBytes(18).toString('base64')) {
@@ -38,8 +39,10 @@ export class ScramClient {
     return channel + this.#bare
   }
 
-  /** The proof, in answer to the server's first message. */
+  /** The proof, in answer to the server's first message. Refuses a second one: each costs up to a million rounds. */
   async proof(serverFirst: string): Promise<string> {
+    if (this.#isAsked) violation('the database asks for a second proof')
+    this.#isAsked = true
     const { r: nonce = '', s: salt = '', i: count = '' } = readAttributes(serverFirst)
     if (!nonce.startsWith(this.#nonce) || nonce.length <= this.#nonce.length || salt === '')
       violation('malformed SCRAM message of the database')

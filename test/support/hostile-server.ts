@@ -28,6 +28,43 @@ export async function startHostileServer(
   }
 }
 
+/** Asks for SCRAM with these rounds, in each login as often as said and all at once, and counts the proofs of one login. */
+export async function startScramServer({ rounds, times }: { rounds: number; times: number }) {
+  const sockets = new Set<Socket>()
+  let proofs = 0
+  const server = createServer((socket) => {
+    sockets.add(socket.on('error', () => {}))
+    let own = 0
+    socket.once('data', () => {
+      socket.once('data', (first) => {
+        // A proof begins with the header of the client's first message, in base64.
+        socket.on('data', (bytes) => {
+          own += bytes.toString('latin1').split('c=biws').length - 1
+          proofs = Math.max(proofs, own)
+        })
+        const [, nonce = ''] = /r=([^,]+)$/.exec(first.toString('latin1')) ?? []
+        const salt = Buffer.alloc(16).toString('base64')
+        const challenge = message('R', int32(11), `r=${nonce}server,s=${salt},i=${rounds}`)
+        socket.write(Buffer.concat(Array.from({ length: times }, () => challenge)))
+      })
+      socket.write(message('R', int32(10), 'SCRAM-SHA-256\0\0'))
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    port: (server.address() as AddressInfo).port,
+    /** The most of any login. */
+    get proofs() {
+      return proofs
+    },
+    [Symbol.dispose]() {
+      server.close()
+      for (const socket of sockets) socket.destroy()
+    },
+  }
+}
+
 /** A server like the one behind it, except that a COPY from it never ends. */
 export async function startEndlessCopies(port: number) {
   const sockets = new Set<Socket>()

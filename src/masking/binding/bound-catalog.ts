@@ -202,7 +202,7 @@ const reasons: Readonly<Record<string, string>> = {
   ECONNRESET: 'the server closed the connection',
   EHOSTREFUSED: 'the host is not one that this service may be bound to',
   EWEAKAUTH:
-    "the server asks for the password in a way by which it learns it; let it use scram-sha-256, or set 'properties.binding.authentication' to md5 or password",
+    "the server asks for the password in a way by which it learns it, or by SCRAM with fewer than 4096 rounds; let it use scram-sha-256 with 4096 rounds, or set 'properties.binding.authentication' to md5 or password",
   EANSWER: 'the server does not answer as PostgreSQL does, or asks for a login that is not known here',
   EFOREIGN: 'the hosts belong to different clusters',
   [sqlstate.invalidPassword]: 'the user or the password is wrong',

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import pg from 'pg'
 import { TextReader } from '../../../src/gateway/session/text-reader.ts'
 import { int32, message } from '../../../src/wire/messages.ts'
-import { openBareGateway } from '../../support/bare-gateway.ts'
+import { openBareGateway, testPrincipal } from '../../support/bare-gateway.ts'
 import { clause } from '../../support/clause.ts'
-import { startHostileServer } from '../../support/hostile-server.ts'
+import { startHostileServer, startScramServer } from '../../support/hostile-server.ts'
 import { createMaskedDatabase } from '../../support/masked-database.ts'
 import { openWireClient } from '../../support/wire-client.ts'
 
@@ -32,6 +33,43 @@ describe('a database behind the gateway that does not keep to the protocol', () 
         } finally {
           await gateway.close(0)
         }
+      }
+    },
+  )
+
+  clause(
+    'GATE-297',
+    "A database asks for the proof of a login role's password once in a login: where it asks again, the…",
+    async () => {
+      await using target = await createMaskedDatabase()
+      using server = await startScramServer({ rounds: 4096, times: 5 })
+      const gateway = await openBareGateway(
+        target.database,
+        `postgres://127.0.0.1:${server.port}/d`,
+        {},
+        {},
+        {
+          ports: {
+            checkToken: async () => ({ kind: 'accepted', principal: testPrincipal('ana') }),
+            prepareLogin: async () => ({
+              kind: 'ready',
+              login: { role: 'ana', password: 'secret', version: '1' },
+            }),
+          },
+        },
+      )
+      const client = new pg.Client({
+        host: '127.0.0.1',
+        port: gateway.port,
+        user: 'ana@example.com',
+        password: 'a token',
+        database: 'd',
+      })
+      try {
+        await assert.rejects(client.connect(), { code: '08P01' })
+        assert.ok(server.proofs <= 1, `${server.proofs} proofs`)
+      } finally {
+        await gateway.close(0)
       }
     },
   )

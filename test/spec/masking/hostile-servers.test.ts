@@ -6,6 +6,7 @@ import {
   describeColumns,
   startEndlessCopies,
   startHostileServer,
+  startScramServer,
   welcome,
 } from '../../support/hostile-server.ts'
 import { bindingOf, createMaskedDatabase } from '../../support/masked-database.ts'
@@ -49,6 +50,39 @@ clause(
     assert.deepEqual([status, body.error?.code], [503, 'BoundDatabaseUnusable'])
     assert.equal((await send('GET', db)).status, 200)
     assert.equal((await send('PUT', db, { properties: { binding: null } })).status, 200)
+  },
+)
+
+clause(
+  'MASK-252',
+  'A bound server asks for the proof of the password once in a login: where it asks again, it loses the connection…',
+  async () => {
+    const tryOut = async (asks: { rounds: number; times: number }, authentication?: string) => {
+      using server = await startScramServer(asks)
+      const binding = {
+        host: '127.0.0.1',
+        port: server.port,
+        database: 'd',
+        user: 'u',
+        password: 'p',
+        authentication,
+      }
+      const put = await send('PUT', freshDatabase(), { properties: { binding } })
+      assert.equal(put.status, 201, put.text)
+      assert.equal(put.body.properties.connection.state, 'Unreachable')
+      return { proofs: server.proofs, reason: put.body.properties.connection.reason }
+    }
+    const often = await tryOut({ rounds: 4096, times: 5 })
+    assert.deepEqual(
+      [often.proofs <= 1, /does not answer as PostgreSQL does/.test(often.reason)],
+      [true, true],
+    )
+    for (const rounds of [1, 4095]) {
+      const few = await tryOut({ rounds, times: 1 })
+      assert.deepEqual([few.proofs, /fewer than 4096 rounds/.test(few.reason)], [0, true], few.reason)
+    }
+    assert.ok((await tryOut({ rounds: 4096, times: 1 })).proofs > 0)
+    assert.ok((await tryOut({ rounds: 1, times: 1 }, 'md5')).proofs > 0)
   },
 )
 
