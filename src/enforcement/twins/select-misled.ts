@@ -27,7 +27,7 @@ export interface Misled {
  * with the recorded twins in place of what is masked. It may depend on what the view or the policies depend on, and on what masks and
  * deferred literals take. Functions, operators and relations come in the order in which the view or the policies have them: each of two may
  * be of a role that is to see the arguments of one call alone. No function is missing: PostgreSQL reads `app.f(x)` as a cast where a role
- * has named a type `app.f`, and the checks of that type get the value. `isMisled` judges the rows.
+ * has named a type `app.f`, and the checks of that type get the value. Nor is a type that has no dependency. `isMisled` judges the rows.
  */
 export function selectMisled(
   tx: Sql,
@@ -66,15 +66,16 @@ export function selectMisled(
       left join pg_catalog.pg_namespace h on h.nspname = g.twin ->> 'schema'
       left join pg_catalog.pg_class x on x.relnamespace = h.oid and x.relname = g.twin ->> 'name'
     ) m
+    cross join lateral (select s.has_calls or ${hidesTypes(tx, tx`w.ev_action::text`)} as is_compared) h
     cross join lateral (
       select coalesce(pg_catalog.array_agg(coalesce(case when u.kind = 'relid' then ${replacement} end, u.oid)::int8 order by u.at), '{}') as uses,
-        pg_catalog.array_agg(u.oid order by u.at) filter (where ${isCall(tx)}) as calls
-      from (${selectTree(tx)}) v cross join ${listUses(tx, tx`v.tree`)} u where s.has_calls or s.is_ordered
+        pg_catalog.array_agg(u.oid order by u.at) filter (where ${isNeverMissing(tx)}) as needed
+      from (${selectTree(tx)}) v cross join ${listUses(tx, tx`v.tree`)} u where h.is_compared or s.is_ordered
     ) f
     cross join lateral (
       select coalesce(pg_catalog.array_agg(u.oid::int8 order by u.at), '{}') as uses,
-        pg_catalog.array_agg(u.oid order by u.at) filter (where ${isCall(tx)}) as calls
-      from ${listUses(tx, tx`w.ev_action::text`)} u where s.has_calls or s.is_ordered
+        pg_catalog.array_agg(u.oid order by u.at) filter (where ${isNeverMissing(tx)}) as needed
+      from ${listUses(tx, tx`w.ev_action::text`)} u where h.is_compared or s.is_ordered
     ) u
     left join lateral (select d.class, d.oid from ${usesOf(tx)} d where case
         when d.class = 'pg_catalog.pg_class'::regclass then d.oid <> c.oid and not (t.reads_own and d.oid = t.own)
@@ -88,7 +89,7 @@ export function selectMisled(
     cross join lateral (
       select x.oid is not null or pg_catalog.pg_get_userbyid(c.relowner) <> t.owner
         or t.reads_own and not exists (select 1 from ${usesOf(tx)} d where d.oid = t.own and ${isRead})
-        or s.has_calls and f.calls is distinct from u.calls as differs
+        or h.is_compared and f.needed is distinct from u.needed as differs
     ) j
     where j.differs or s.is_ordered and f.uses <> u.uses`
 }
@@ -176,14 +177,20 @@ function selectTypes(tx: Sql) {
 }
 
 /**
- * Functions, operators and relations of roles in a parsed expression, in its order. A twin may lack operators: PostgreSQL prints IS
- * DISTINCT FROM without the schema of its one.
+ * Functions, operators and relations of roles in a parsed expression, in its order, and types that PostgreSQL records no dependency on. A
+ * twin may lack operators: PostgreSQL prints IS DISTINCT FROM without the schema of its one. An array that is not empty has the type of its
+ * elements, which a mask may change from a domain to the type below.
  */
 function listUses(tx: Sql, tree: Part) {
   return tx`lateral (select f.hit[1] as kind, f.hit[2]::oid as oid, f.at from pg_catalog.regexp_matches(${tree},
-      ':(funcid|opno|aggfnoid|winfnoid|relid) ([0-9]{5,})', 'g') with ordinality f(hit, at)
-    where f.hit[2]::oid >= ${firstOfUsers}::oid and f.hit[2]::oid not in (t.own, c.oid)
+      ':(funcid|opno|aggfnoid|winfnoid|relid|typid|element_typeid(?= [0-9]+ :elements <>)) ([0-9]{5,})', 'g') with ordinality f(hit, at)
+    where f.hit[2]::oid >= ${firstOfUsers}::oid and not (f.hit[1] = 'relid' and f.hit[2]::oid in (t.own, c.oid))
       and not (f.hit[1] = 'funcid' and f.hit[2]::oid in (${selectBaseCasts(tx)})))`
 }
 
-const isCall = (tx: Sql) => tx`u.kind in ('funcid', 'aggfnoid', 'winfnoid')`
+/** Whether a twin has types without a dependency: of JSON_VALUE … RETURNING, JSON_TABLE and the like, or of an empty array. */
+const hidesTypes = (tx: Sql, tree: Part) =>
+  tx`(pg_catalog.strpos(${tree}, '{JSONRETURNING ') > 0 or pg_catalog.strpos(${tree}, ' :elements <>') > 0)`
+
+/** Operators may be, and relations are compared by the dependencies. */
+const isNeverMissing = (tx: Sql) => tx`u.kind not in ('opno', 'relid')`

@@ -3,6 +3,7 @@ import { after, before, beforeEach, describe } from 'node:test'
 import { reconcile } from '../../../src/enforcement/reconcile.ts'
 import { PartlyEnforced } from '../../../src/enforcement/reconcile-by-relation.ts'
 import { clause } from '../../support/clause.ts'
+import { majorOf } from '../../support/cluster.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
 import { forEachCluster } from '../../support/postgres.ts'
 
@@ -158,6 +159,20 @@ forEachCluster((cluster) => {
       }
     }
 
+    /** Two domains of one name, and a check of one of them that keeps the value. */
+    const makeWords = async () => {
+      await run(
+        `create domain lair.word as text check (value <> ''); alter domain lair.word owner to "${owner}"`,
+      )
+      await act(
+        `${spy('pub.keep(v text)', 'boolean', 'true')}; create domain den.word as text check (pub.keep(value))`,
+      )
+    }
+    /** Twins with the domain that keeps the value, in a part that PostgreSQL records no dependency of. */
+    const countStrangers = () =>
+      run(`select count(*)::int as count from pg_rewrite w, pg_type t where t.typname = 'word' and t.typowner = '${mallory}'::regrole
+        and w.ev_class::regclass::text like 'masked%' and w.ev_action::text ~ (':(typid|element_typeid) ' || t.oid || ' ')`)
+
     for (const isForGood of [false, true]) {
       const exchanged = `${calls} This holds, too, where other roles overload or exchange names before or while…`
       clause('ENF-350', exchanged, async () => {
@@ -198,6 +213,24 @@ forEachCluster((cluster) => {
         await enforce(await exchange(isForGood))
         assert.doesNotMatch(await look('select * from masked_hr."both"'), new RegExp(canary))
       })
+
+      const typed =
+        'Types that PostgreSQL records no dependency on, of `JSON_VALUE … RETURNING` and the like and of empty arrays, are the same in a twin as in its relation…'
+      const returned = (value: string) =>
+        `json_value(to_jsonb(${value}), '$' returning lair.word error on empty error on error) is not null`
+      for (const use of [
+        () => show('array[]::lair.word[] is null', 'hr.client c'),
+        ...(majorOf(cluster) < 17 ? [] : [() => show(returned('s.word')), () => restrict(returned('mail'))]),
+      ])
+        clause('ENF-369', typed, async () => {
+          await makeWords()
+          await use()
+          await enforce(await exchange(isForGood))
+          assert.equal(await readLoot(), '[]')
+          assert.deepEqual(await countStrangers(), [{ count: 0 }])
+          assert.equal(await enforce(), '')
+          assert.equal(await look('select * from masked_hr.client'), '[{"id":1,"mail":"XXXX"}]')
+        })
     }
 
     clause(
