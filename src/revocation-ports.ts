@@ -1,5 +1,6 @@
 import type { AuthOptions } from './auth/open-auth.ts'
 import { mayBeRevoked, readStandings } from './directory/accounts/standing.ts'
+import { findKeptProofs, mayLackProof } from './directory/applications/client-proofs.ts'
 import { findOpenSignIns, hasSignInEnded } from './issuer/state-adapter.ts'
 import { findOpenCredentials } from './masking/credentials/credential-store.ts'
 
@@ -9,13 +10,16 @@ export function createRevocationPorts(
 ): Pick<AuthOptions, 'mayBeRevoked' | 'revocationSources'> {
   return {
     mayBeRevoked: (sql, grounds) => {
-      const isDoubtful = mayBeRevoked(sql, tenantId, grounds)
-      const { signInId } = grounds
-      return signInId === undefined ? isDoubtful : sql`(${isDoubtful} or ${hasSignInEnded(sql, signInId)})`
+      const { signInId, proofs } = grounds
+      const standing = mayBeRevoked(sql, tenantId, grounds)
+      const signIn =
+        signInId === undefined ? standing : sql`(${standing} or ${hasSignInEnded(sql, signInId)})`
+      return proofs.length === 0 ? signIn : sql`(${signIn} or ${mayLackProof(sql, tenantId, proofs)})`
     },
     revocationSources: (sql) => ({
       readStandings: (holders) => readStandings(sql, tenantId, holders),
       findOpenSignIns: (ids) => findOpenSignIns(sql, ids),
+      findKeptProofs: (proofs) => findKeptProofs(sql, tenantId, proofs),
       findOpenCredentials: (ids) => findOpenCredentials(sql, ids),
     }),
   }

@@ -35,10 +35,12 @@ export interface Gatekeeper {
 export interface GatekeeperParts {
   readonly assignmentsOf: AssignmentsOf
   readonly verifier: Verifier
-  /** Where the next two keep their answers. */
+  /** Where the next three keep their answers. */
   readonly memory: Pick<Memory, 'era'>
   standingOf(objectId: string, applicationId: string): Promise<Remembered<Standing | undefined>>
   isSignInOpen(signInId: string): Promise<Remembered<boolean>>
+  /** True while the applications have all the secrets and certificates. */
+  areProofsKept(...proofs: readonly string[]): Promise<Remembered<boolean>>
   /** For each of the tokens whether it was revoked by now; it remembers nothing, and needs no connection of a transaction. */
   findRevoked(tokens: readonly TokenGrounds[]): Promise<readonly boolean[]>
   /** A condition for a larger statement: false only when the token was not revoked. */
@@ -70,12 +72,13 @@ export function createGatekeeper(parts: GatekeeperParts): Gatekeeper {
     const { era } = memory
     const token = await parts.verifier.verify(readBearer(authorization))
     const grounds = groundsOf(token)
-    const { objectId, applicationId, signInId } = grounds
+    const { objectId, applicationId, signInId, proofs } = grounds
     const standing = await parts.standingOf(objectId, applicationId)
     if (isRevoked(grounds, standing.value)) fail('InvalidToken')
-    const signIn = signInId === undefined ? alwaysOpen : await parts.isSignInOpen(signInId)
-    if (!signIn.value) fail('InvalidToken')
-    const untilMs = Math.min(token.untilMs, standing.untilMs, signIn.untilMs)
+    const signIn = signInId === undefined ? always : await parts.isSignInOpen(signInId)
+    const kept = proofs.length === 0 ? always : await parts.areProofsKept(...proofs)
+    if (!signIn.value || !kept.value) fail('InvalidToken')
+    const untilMs = Math.min(token.untilMs, standing.untilMs, signIn.untilMs, kept.untilMs)
     if (connection && authorization !== undefined)
       last.set(connection, { authorization, token, untilMs, era })
     const caller = makeCaller(token.facts)
@@ -120,7 +123,7 @@ export function createGatekeeper(parts: GatekeeperParts): Gatekeeper {
   }
 }
 
-const alwaysOpen: Remembered<boolean> = { value: true, untilMs: Number.POSITIVE_INFINITY }
+const always: Remembered<boolean> = { value: true, untilMs: Number.POSITIVE_INFINITY }
 
 async function permitAction(
   assignmentsOf: AssignmentsOf,
@@ -137,7 +140,8 @@ async function permitAction(
   )
 }
 
-function groundsOf({ facts, issuer, issuedAtMs, isTimeExact, signInId }: VerifiedToken): TokenGrounds {
+function groundsOf(token: VerifiedToken): TokenGrounds {
+  const { facts, issuer, issuedAtMs, isTimeExact, signInId, proofs } = token
   return {
     objectId: facts.objectId,
     kind: facts.kind === 'delegated' ? 'user' : 'servicePrincipal',
@@ -147,5 +151,6 @@ function groundsOf({ facts, issuer, issuedAtMs, isTimeExact, signInId }: Verifie
     issuedAtMs,
     isTimeExact,
     signInId,
+    proofs,
   }
 }

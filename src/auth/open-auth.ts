@@ -69,6 +69,10 @@ export async function openAuth(options: AuthOptions): Promise<Auth> {
     ),
     findRevoked: createRevocationCheck(options.revocationSources(database.aside)),
     isSignInOpen: memory.remember(async (id) => (await sources.findOpenSignIns([id])).has(id)),
+    areProofsKept: memory.remember(async (...proofs: readonly string[]) => {
+      const kept = await sources.findKeptProofs(proofs)
+      return proofs.every((proof) => kept.has(proof))
+    }),
     throttle: createThrottle(settings.rateLimit ?? (options.embedded ? 0 : defaultRequestsPerSecond), {
       countNodes: options.countNodes,
       take: createSharedTaking(database.sql),

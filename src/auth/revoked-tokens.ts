@@ -21,6 +21,8 @@ export interface RevocationSources {
   readStandings(holders: readonly TokenHolder[]): Promise<readonly Standing[]>
   /** Those of the sign-ins that go on. */
   findOpenSignIns(signInIds: readonly string[]): Promise<ReadonlySet<string>>
+  /** Those of the proofs whose secret or certificate the application still has. */
+  findKeptProofs(proofs: readonly string[]): Promise<ReadonlySet<string>>
   /** Those of the stored credentials that are neither revoked nor expired. */
   findOpenCredentials(ids: readonly string[]): Promise<ReadonlySet<string>>
 }
@@ -30,15 +32,18 @@ export function createRevocationCheck(sources: RevocationSources) {
   return async function findRevoked(tokens: readonly TokenGrounds[]): Promise<boolean[]> {
     const signInIds = [...new Set(tokens.flatMap(({ signInId }) => signInId ?? []))]
     const credentialIds = [...new Set(tokens.flatMap(({ credentialId }) => credentialId ?? []))]
-    const [standings, signIns, credentials] = await Promise.all([
+    const proofs = [...new Set(tokens.flatMap((token) => token.proofs))]
+    const [standings, signIns, kept, credentials] = await Promise.all([
       sources.readStandings(tokens),
       signInIds.length > 0 ? sources.findOpenSignIns(signInIds) : new Set<string>(),
+      proofs.length > 0 ? sources.findKeptProofs(proofs) : new Set<string>(),
       credentialIds.length > 0 ? sources.findOpenCredentials(credentialIds) : new Set<string>(),
     ])
     return tokens.map((grounds, at) => {
       const { signInId, credentialId } = grounds
       const isOpen =
         (signInId === undefined || signIns.has(signInId)) &&
+        grounds.proofs.every((proof) => kept.has(proof)) &&
         (credentialId === undefined || credentials.has(credentialId))
       return !isOpen || isRevoked(grounds, standings[at])
     })

@@ -1,5 +1,5 @@
 import { fail } from '../kernel/problem.ts'
-import { isUuid } from '../kernel/uuid.ts'
+import { isUuid, uuidPattern } from '../kernel/uuid.ts'
 import type { CallerFacts } from './caller.ts'
 import { consumerTenantId } from './identity.ts'
 
@@ -26,9 +26,23 @@ export const ourClaimNames: ClaimNames = {
 /** Tells in tokens of ours which consents of the person count: those for this origin. */
 export const signInOriginClaim = 'sign_in_origin'
 
+/**
+ * Names in tokens of ours the secrets and certificates that they were issued by: `<application id>/<keyId of the secret>` or
+ * `<application id>/<SHA-256 thumbprint of the certificate>`.
+ */
+export const clientProofsClaim = 'client_proofs'
+
 export type Claims = Readonly<Record<string, unknown>>
 
 const maxNameLength = 200
+const proofPattern = new RegExp(`^${uuidPattern}/(?:${uuidPattern}|[\\w-]{43})$`)
+
+/** Refuses a claim of another form: what it names could not be looked up. */
+export function readProofs({ [clientProofsClaim]: proofs }: Claims): readonly string[] {
+  if (proofs === undefined) return []
+  const isProof = (one: unknown) => typeof one === 'string' && proofPattern.test(one)
+  return Array.isArray(proofs) && proofs.every(isProof) ? proofs : fail('InvalidToken')
+}
 
 /** Reads who a verified token is about. A token that leaves that open is no token. */
 export function readClaims(

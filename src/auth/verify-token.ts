@@ -7,7 +7,14 @@ import type { CallerFacts } from './caller.ts'
 import type { Identity } from './identity.ts'
 import { issueTimeClaim } from './issue-time.ts'
 import { accessTokenType, type SigningKeys, signingAlgorithm } from './signing-keys.ts'
-import { type ClaimNames, type Claims, ourClaimNames, readClaims, signInOriginClaim } from './token-claims.ts'
+import {
+  type ClaimNames,
+  type Claims,
+  ourClaimNames,
+  readClaims,
+  readProofs,
+  signInOriginClaim,
+} from './token-claims.ts'
 
 /** The issuers whose tokens are accepted, and how tokens are checked. */
 export interface AcceptedIssuer {
@@ -36,6 +43,8 @@ export interface VerifiedToken {
   readonly isTimeExact: boolean
   /** The sign-in that the token came from; undefined for an application's, an operator's and an outside one. */
   readonly signInId: string | undefined
+  /** The secrets and certificates that the token was issued by; none for a public client, an operator and an outside issuer. */
+  readonly proofs: readonly string[]
   /** Until then the signature and the times need no other look. */
   readonly untilMs: number
 }
@@ -85,6 +94,7 @@ export function createVerifier({ identity, signingKeys, outsideIssuers }: Verifi
       kid: header.kid,
       ...readTime(claims, issuer.ours),
       signInId: issuer.ours && typeof claims.sid === 'string' ? claims.sid : undefined,
+      proofs: issuer.ours ? readProofs(claims) : [],
       untilMs: Math.min(expiresAtMs, Date.now() + maxCacheMs),
     }
     cache.set(digest, verified, verified.untilMs)

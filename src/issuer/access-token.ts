@@ -1,7 +1,7 @@
 import type { AccessToken, Client, ClientCredentials, JWTStructured, KoaContextWithOIDC } from 'oidc-provider'
 import type { Identity } from '../auth/identity.ts'
 import { issueTimeClaim, readIssueTime } from '../auth/issue-time.ts'
-import { signInOriginClaim } from '../auth/token-claims.ts'
+import { clientProofsClaim, signInOriginClaim } from '../auth/token-claims.ts'
 import type { Query } from '../db/query.ts'
 import { listDirectoryRoles } from '../directory/accounts/list-directory-roles.ts'
 import { awaitRevocations } from '../directory/accounts/standing.ts'
@@ -12,6 +12,7 @@ import {
 import { requireAssignment } from './app-roles.ts'
 import { chooseGranted, permissionsIn } from './choose-granted.ts'
 import { clientFactsOf } from './client-facts.ts'
+import { readProof } from './client-proof.ts'
 import type { IssuerSecret } from './issuer-secret.ts'
 import { readSignInOrigin } from './sign-in-origin.ts'
 import { requireStanding } from './sign-in-standing.ts'
@@ -23,13 +24,14 @@ export const accessTokenLifetimeSeconds = 60 * 60
 interface Origin {
   readonly signInId: string | undefined
   readonly signInOrigin: string | undefined
+  readonly proofs: readonly string[]
   /** In seconds. */
   readonly expiresAt: number
 }
 
 const origins = new WeakMap<object, Origin>()
 
-/** Makes an exchanged token keep the sign-in, its origin, and the lifetime of the token that it was exchanged for. */
+/** Makes an exchanged token keep the sign-in, its origin, the proofs and the lifetime of the token that it was exchanged for. */
 export function keepOrigin(token: object, origin: Origin): void {
   origins.set(token, origin)
 }
@@ -75,10 +77,12 @@ export function writeAccessTokenClaims(sql: Query, identity: Identity, secret: I
     const sid =
       token.kind === 'AccessToken' && token.grantId ? secret.nameOf(token.grantId) : origin?.signInId
     const told = signInOrigin ?? origin?.signInOrigin
+    const proofs = [...new Set([readProof(ctx, client) ?? [], origin?.proofs ?? []].flat())]
     jwt.payload = {
       ...common,
       ...(sid !== undefined && { sid }),
       ...(told !== undefined && { [signInOriginClaim]: told }),
+      ...(proofs.length > 0 && { [clientProofsClaim]: proofs }),
       ...specific,
     }
   }

@@ -2,6 +2,7 @@ import { createHash, X509Certificate } from 'node:crypto'
 import { decodeProtectedHeader, type ProtectedHeaderParameters } from 'jose'
 import { type Client, errors, type KoaContextWithOIDC, Provider } from 'oidc-provider'
 import type { KeyCredential } from '../directory/applications/find-client-application.ts'
+import { noteCertificate } from './client-proof.ts'
 
 /** The algorithms that the official clients sign assertions with. */
 export const assertionAlgorithms = ['RS256', 'PS256', 'ES256'] as const
@@ -49,9 +50,12 @@ function describeKey({ key, keyId }: KeyCredential, { kid }: { readonly kid?: un
   }
 }
 
-/** Refuses an assertion that names another certificate than those of the client, or that lives too long. */
+/**
+ * Refuses an assertion that names another certificate than those of the client, or that lives too long. The library has verified the
+ * signature: what is left is to note by which certificate.
+ */
 export async function checkAssertion(
-  _ctx: KoaContextWithOIDC,
+  ctx: KoaContextWithOIDC,
   { exp }: Readonly<Record<string, unknown>>,
   header: Readonly<Record<string, unknown>>,
   client: Client,
@@ -59,9 +63,11 @@ export async function checkAssertion(
   if (Number(exp) > Date.now() / 1000 + longestLifetimeSeconds)
     throw new errors.InvalidClientAuth('the assertion lives too long')
   const keys = (client.jwks?.keys ?? []) as readonly Readonly<Record<string, unknown>>[]
-  for (const name of ['x5t', 'x5t#S256'])
-    if (header[name] !== undefined && !keys.some((key) => key[name] === asBase64Url(header[name])))
+  const names = ['x5t', 'x5t#S256'].filter((name) => header[name] !== undefined)
+  for (const name of names)
+    if (!keys.some((key) => key[name] === asBase64Url(header[name])))
       throw new errors.InvalidClientAuth('the assertion names another certificate')
+  await noteCertificate(ctx, client, (key) => names.every((name) => key[name] === asBase64Url(header[name])))
 }
 
 function asBase64Url(value: unknown): string {

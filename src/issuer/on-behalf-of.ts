@@ -52,7 +52,8 @@ export function allowOnBehalfOf(provider: Provider, check: AssertionCheck): void
     })
     token.resourceServer = new provider.ResourceServer(resource, info)
     const { signInOrigin } = session.caller
-    keepOrigin(token, { signInId: session.grounds.signInId, signInOrigin, expiresAt })
+    const { signInId, proofs } = session.grounds
+    keepOrigin(token, { signInId, signInOrigin, proofs, expiresAt })
     ctx.oidc.entity('AccessToken', token)
     const value = await token.save()
     const idToken = await issueIdToken(provider, ctx, check, session)

@@ -31,7 +31,7 @@ export async function requireStanding(
   requireStandingSignIn(ctx, present)
   if (clientFactsOf(present).shutOuts !== clientFactsOf(client).shutOuts)
     throw new errors.InvalidClientAuth('the application was disabled or deleted meanwhile')
-  await requireStandingProof(ctx, sql, tenantId, client, present)
+  await requireStandingProof(ctx, sql, tenantId, client)
   if (token.kind === 'AccessToken') await requireStandingPerson(ctx, sql, tenantId, token.accountId)
 }
 

@@ -14,6 +14,8 @@ export interface TokenGrounds {
   /** False: the token tells its time in whole seconds. */
   readonly isTimeExact: boolean
   readonly signInId: string | undefined
+  /** The secrets and certificates by which clients got the token. */
+  readonly proofs: readonly string[]
   /** The stored credential that stands for a token; undefined: there was a token. */
   readonly credentialId?: string
 }

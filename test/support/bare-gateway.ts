@@ -25,6 +25,7 @@ export function testPrincipal(id: string, kind: Principal['kind'] = 'user'): Pri
     issuedAtMs: 0,
     isTimeExact: true,
     signInId: undefined,
+    proofs: [],
   }
   return { id, kind, applicationId: 'a client', grounds }
 }

@@ -32,7 +32,8 @@ export const applications = {
   secretTitle: (name: string) => `Secret of ${name}`,
   removeSecret: 'Remove',
   removeSecretTitle: 'Remove a secret',
-  removeSecretImpact: 'Programs that use it can no longer get tokens. Tokens they have go on until they end.',
+  removeSecretImpact:
+    'Programs that use it can no longer get tokens, and the tokens that they got by it end now.',
   secretRemoved: 'The secret is removed',
   secretsEmpty: 'No secret',
   secretsEmptyHint: 'A program that acts on its own needs a secret to get tokens.',

@@ -87,19 +87,6 @@ export async function findSecret(
   return rows.filter(({ hash }) => timingSafeEqual(Buffer.from(hash), offered))[0]?.keyId
 }
 
-/** True while the application has the secret, and it is valid. */
-export async function isSecretKept(
-  sql: Query,
-  tenantId: string,
-  applicationId: string,
-  keyId: string,
-): Promise<boolean> {
-  const rows = await sql`
-    select from application_secret
-    where tenant_id = ${tenantId} and application_id = ${applicationId} and key_id = ${keyId} and ends_at > now()`
-  return rows.count > 0
-}
-
 /**
  * When the secret ends; undefined where it is gone, or the application is disabled or deleted. Until the end of the
  * transaction both stay.

@@ -75,6 +75,7 @@ function groundsOf({ id, kind, applicationId }: NamedPrincipal, stored: StoredLo
     issuedAtMs: Number.MAX_SAFE_INTEGER,
     isTimeExact: true,
     signInId: undefined,
+    proofs: [],
     credentialId: stored.id,
   }
 }

@@ -1,49 +1,26 @@
 import assert from 'node:assert/strict'
-import { randomUUID, webcrypto, X509Certificate } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
 import { SignJWT } from 'jose'
 import { voidTokens } from '../../../src/directory/accounts/standing.ts'
 import { grantApplicationPermissions } from '../../../src/directory/applications/granted-permissions.ts'
-import * as x509 from '../../../src/http/x509.ts'
 import { accessTokenLifetimeSeconds } from '../../../src/issuer/access-token.ts'
 import { Browser } from '../../support/browser.ts'
 import { clause } from '../../support/clause.ts'
+import {
+  type AssertionWish,
+  assertionType,
+  type Certificate,
+  makeCertificate,
+  rsa,
+  signAssertion,
+} from '../../support/client-certificate.ts'
 import { askDuring } from '../../support/in-flight.ts'
 import { addApplication, addPerson, claimsOf, type Person, trustService } from '../../support/issuer.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
 import { beginSignIn, signIn, singlePage } from '../../support/sign-in.ts'
 
-const rsa = {
-  name: 'RSASSA-PKCS1-v1_5',
-  hash: 'SHA-256',
-  modulusLength: 2048,
-  publicExponent: new Uint8Array([1, 0, 1]),
-}
 const dayMs = 24 * 60 * 60 * 1000
-const assertionType = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
-
-async function makeCertificate(
-  algorithm: typeof rsa | { name: 'ECDSA'; namedCurve: string; hash: string } = rsa,
-) {
-  const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])
-  const made = await x509.X509CertificateGenerator.createSelfSigned({
-    name: [{ CN: ['walk'] }],
-    notBefore: new Date(Date.now() - dayMs),
-    notAfter: new Date(Date.now() + dayMs),
-    keys,
-    signingAlgorithm: algorithm,
-  })
-  const der = Buffer.from(made.rawData)
-  const thumbprint = (name: 'fingerprint' | 'fingerprint256') =>
-    Buffer.from(new X509Certificate(der)[name].replaceAll(':', ''), 'hex').toString('base64url')
-  return {
-    key: der.toString('base64'),
-    privateKey: keys.privateKey,
-    x5t: thumbprint('fingerprint'),
-    x5tS256: thumbprint('fingerprint256'),
-  }
-}
-type Certificate = Awaited<ReturnType<typeof makeCertificate>>
 
 describe('assertions', () => {
   let service: TestService
@@ -92,28 +69,8 @@ describe('assertions', () => {
     return application
   }
 
-  interface Wish {
-    readonly claims?: Record<string, unknown>
-    readonly header?: Record<string, unknown>
-    readonly by?: Certificate
-    readonly seconds?: number
-  }
-  const assertionFor = async (
-    appId: string,
-    { claims, header, by = certificate, seconds = 600 }: Wish = {},
-  ) => {
-    const now = Math.floor(Date.now() / 1000)
-    return new SignJWT({
-      iss: appId,
-      sub: appId,
-      aud: tokenUrl(),
-      jti: randomUUID(),
-      exp: now + seconds,
-      ...claims,
-    })
-      .setProtectedHeader({ alg: 'RS256', typ: 'JWT', x5t: by.x5t, ...header })
-      .sign(by.privateKey)
-  }
+  const assertionFor = (appId: string, wish: Partial<AssertionWish> = {}) =>
+    signAssertion(appId, tokenUrl(), { by: certificate, ...wish })
   const prove = (client_assertion: string, more: Record<string, string> = {}) =>
     post({
       grant_type: 'client_credentials',
