@@ -226,7 +226,8 @@ export async function startService(options: StartOptions): Promise<Service> {
     enforcement: createEnforcementPorts(enforcement, settle),
     inspection: createInspector({
       connect: (id) => enforcement.connect(id),
-      readPolicy: (id, proposed) => enforcement.readPolicy(id, proposed),
+      readPolicy: (...which) => enforcement.readPolicy(...which),
+      plan: (id) => enforcement.plan(id),
       claimantOf: (id) => source.claimantOf(id),
     }),
     principals: createPrincipalPorts(database.sql, graph),

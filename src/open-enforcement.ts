@@ -75,7 +75,6 @@ export function createExaminers(store: Sql) {
 export function createEnforcementPorts(enforcement: Controller, settle: Controller['settle']) {
   return {
     report: (id: string) => enforcement.report(id),
-    plan: (id: string) => enforcement.plan(id),
     settle,
     recordEntries,
     findLeftovers: (id: string) => listLeftovers(enforcement, id),

@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Database } from '../db/database.ts'
+import type { Sql } from '../db/sql.ts'
 import { sqlstate } from '../kernel/sqlstate.ts'
 import { changedTables } from './changed-tables.ts'
-import { ChangesUnderWay } from './changes-under-way.ts'
 import { CoalescedJobs } from './coalesced-jobs.ts'
 import { Connections } from './connections.ts'
 import type { ControllerOptions } from './controller-options.ts'
-import { isExemptAsMeant } from './guard/compare-exempt.ts'
 import { isGuarded, type Outcome } from './in-turn.ts'
+import { isAsMeant } from './is-as-meant.ts'
 import { createNoteLog } from './logins/create-note-log.ts'
 import { type LoginOutcome, Logins, noLogins, type SettledLogins } from './logins/logins.ts'
 import { foreignServer } from './notes.ts'
@@ -25,8 +25,11 @@ import { attempts, type Occasion, pauseMs, settleMs } from './states/attempts.ts
 import { findCause, findMissing, Obstructions } from './states/find-cause.ts'
 import { judgeUnfinished, mergeNotes } from './states/judge-unfinished.ts'
 import type { Report } from './states/state-store.ts'
+import { TurnQueue } from './turn-queue.ts'
 import type { Unfinished } from './unfinished.ts'
 import { createNeighbourWarning } from './warn-neighbours.ts'
+
+type Written = Report | undefined
 
 /** Keeps databases as their policies say: at once after a change, and again and again after that. */
 export class Controller {
@@ -41,7 +44,7 @@ export class Controller {
   readonly standbys: Standbys
   readonly #tell: ReturnType<typeof createNoteLog>
   readonly #audits: CoalescedJobs
-  readonly #changes = new ChangesUnderWay()
+  readonly #turns = new TurnQueue<Written>()
   readonly #blockers: BlockerWatch
   readonly #raw: RawSessions
   readonly #obstructions: Obstructions
@@ -103,8 +106,7 @@ export class Controller {
 
   /** After a change of the policy: enforces it now where that is possible. */
   async settle(databaseId: string): Promise<Report> {
-    const written = await this.#changes.run(databaseId, () => this.#enforce(databaseId, 'change'))
-    return written ?? this.report(databaseId)
+    return (await this.#takeTurn(databaseId, 'change')) ?? this.report(databaseId)
   }
 
   /** The dry run: what would be done, and nothing is. */
@@ -113,36 +115,23 @@ export class Controller {
     if (!database) return []
     const claimant = this.#options.source.claimantOf(databaseId)
     const kept = this.#options.states.keptRecordsOf(databaseId)
-    return dryRun(database, () => this.#policies.read(database, databaseId), { claimant, kept })
+    return dryRun(database, (sql) => this.#policies.read(sql, databaseId), { claimant, kept })
   }
 
   /** The policy, or a proposed one, with principals resolved to roles of the database. */
-  async readPolicy(databaseId: string, proposed?: Proposal): Promise<Policy> {
-    const database = await this.#connections.open(databaseId)
-    return database
-      ? this.#policies.read(database, databaseId, undefined, proposed)
+  async readPolicy(databaseId: string, proposed?: Proposal, within?: Sql): Promise<Policy> {
+    const sql = within ?? (await this.#connections.open(databaseId))?.sql
+    return sql
+      ? this.#policies.read(sql, databaseId, undefined, proposed)
       : this.#options.source.readPolicy(databaseId, proposed)
   }
 
   /** After a change of the directory: enforces what it changes in the database, if anything. True: something was. */
   async follow(databaseId: string): Promise<boolean> {
-    if (await this.#isAsMeant(databaseId)) return false
-    await this.#changes.run(databaseId, () => this.#enforce(databaseId, 'login'))
+    const parts = { connections: this.#connections, logins: this.#logins, policies: this.#policies }
+    if (await isAsMeant(parts, databaseId)) return false
+    await this.#takeTurn(databaseId, 'login')
     return true
-  }
-
-  async #isAsMeant(databaseId: string): Promise<boolean> {
-    try {
-      const database = await this.#connections.openFit(databaseId)
-      if (!database) return true
-      const logins = await this.#logins.settle(database, databaseId)
-      if (logins.changed > 0 || logins.dismissed.length > 0) return false
-      const { exemptRoles } = await this.#policies.read(database, databaseId, logins)
-      return await isExemptAsMeant(database.sql, exemptRoles)
-    } catch {
-      // Enforcing will say what is wrong, and will be tried again.
-      return false
-    }
   }
 
   /**
@@ -160,9 +149,9 @@ export class Controller {
     if (outcome.kind !== 'ready') return outcome
     // Without exemptions, a login role has only the privileges of the roles it is a member of.
     if (outcome.changed && (await this.#policies.hasExempt(databaseId)))
-      await this.#changes.run(databaseId, () => this.#enforce(databaseId, 'login'))
-    const isStillExempt = await this.#policies.isStillExempt(database, databaseId, principalId, outcome.login)
-    return isStillExempt ? { kind: 'stillExempt' } : outcome
+      await this.#takeTurn(databaseId, 'login')
+    const isEnding = await this.#policies.isStillExempt(database.sql, databaseId, principalId, outcome.login)
+    return isEnding ? { kind: 'stillExempt' } : outcome
   }
 
   /** A connection to the bound database, for those who look at it (exposures, previews). Null: it is not bound. */
@@ -180,16 +169,20 @@ export class Controller {
   }
 
   #audit(databaseId: string): void {
-    this.#audits.request(databaseId, async () => {
-      // The first rules of a large document take long: beside them an audit would make the same objects, and fail.
-      await this.#changes.settled(databaseId)
-      await this.#enforce(databaseId, 'audit')
-    })
+    this.#audits.request(databaseId, () => this.#takeTurn(databaseId, 'audit'))
   }
 
-  /** Returns the state that it wrote, where the policy is enforced. */
-  async #enforce(databaseId: string, occasion: Occasion, turn = 1): Promise<Report | undefined> {
+  /** A turn at a former binding, whose server may hang, delays none at the next one. */
+  async #takeTurn(databaseId: string, asked: Occasion): Promise<Written> {
+    const database = await this.#connections.open(databaseId).catch(() => null)
+    const key = `${databaseId} ${database && this.#connections.keyOf(database)}`
+    return this.#turns.request(key, asked, (occasion, leave) => this.#enforce(databaseId, occasion, leave))
+  }
+
+  /** Returns the state that it wrote, where the policy is enforced. `leave`: the next turn may begin. */
+  async #enforce(databaseId: string, occasion: Occasion, leave: () => void, turn = 1): Promise<Written> {
     const { states, log, onDrift } = this.#options
+    let hasLeft = false
     try {
       const database = await this.#connections.openFit(databaseId)
       if (!database) return void (await states.forget(databaseId))
@@ -214,6 +207,9 @@ export class Controller {
       const drifted =
         isUnasked && outcome.steps.length > 0 && isDeepStrictEqual(before.policy, outcome.policy)
       const open = await this.#endSessions(database, databaseId, settled, outcome, unfinished)
+      // A standby that lags must not delay the next turn, which may be a withdrawal. After an error this one may be taken again.
+      hasLeft = !('error' in logins)
+      if (hasLeft) leave()
       const notes = [...settled.notes, ...open.notes, ...database.strangers().map(foreignServer)]
       const left = { ...open, notes }
       const written = await this.#writeState(databaseId, database, outcome, unfinished, left, drifted)
@@ -232,7 +228,8 @@ export class Controller {
       const { state, reason, dueMs, isHeld = null } = cause
       log.warn({ databaseId, reason, err: error }, 'masks or login roles could not be enforced')
       // The session in the way has been ended: an audit would wait as long as this turn took.
-      if (dueMs === 0 && turn < attempts) return await this.#enforce(databaseId, occasion, turn + 1)
+      if (dueMs === 0 && turn < attempts && !hasLeft)
+        return await this.#enforce(databaseId, occasion, leave, turn + 1)
       this.#releases.expect(databaseId, isHeld)
       this.#auditAfter(databaseId, dueMs)
       await states.writeFailure(databaseId, state, reason)
@@ -244,7 +241,7 @@ export class Controller {
     const database = await this.#connections.open(databaseId)
     if (!database) return null
     const policy = await this.#policies
-      .read(database, databaseId)
+      .read(database.sql, databaseId)
       .catch(() => this.#options.source.readPolicy(databaseId))
     const { login = { user: '', database: '' } } = this.#connections.targetOf(databaseId) ?? {}
     return { databaseId, database, policy, login }
@@ -280,7 +277,7 @@ export class Controller {
       focus: (policy: Policy, record: string) =>
         before && before.record === record ? changedTables(before.policy, policy) : undefined,
     }
-    const readPolicy = () => this.#policies.read(database, databaseId, logins)
+    const readPolicy = (sql: Sql) => this.#policies.read(sql, databaseId, logins)
     const clear = (outcome: Outcome, unfinished: readonly Unfinished[]) =>
       this.#blockers.clear(database.sql, databaseId, outcome, unfinished)
     return await reconcilePatiently(database, readPolicy, options, occasion, clear)

@@ -1,4 +1,5 @@
 import type { Database } from '../db/database.ts'
+import type { Sql } from '../db/sql.ts'
 import type { Tx } from '../db/transaction.ts'
 import { apply } from './apply.ts'
 import type { Snapshot } from './catalog.ts'
@@ -80,7 +81,11 @@ export interface Turn {
   enter(): Promise<void>
 }
 
-export type PolicySource = Policy | (() => Promise<Policy>)
+/**
+ * Reads the policy by the connection of the turn. Another one of the pool may not come free: turns of other callers may hold all of them
+ * and wait for the lock of this one.
+ */
+export type PolicySource = Policy | ((sql: Sql) => Promise<Policy>)
 
 /**
  * Runs a transaction in which this node alone reconciles the database. The policy is read under the lock, so that an older
@@ -104,7 +109,7 @@ export async function takeTurn<T>(
     if (begun.superuser && options.exchanged?.length) await holdSchemas(tx, options.exchanged)
     const [, wanted, record, basics, place] = await Promise.all([
       shortenWaits(tx, options),
-      typeof policy === 'function' ? policy() : policy,
+      typeof policy === 'function' ? policy(tx) : policy,
       readRecord(tx, guard.isThere ? guard.schema : null),
       readBasics(tx, begun),
       options.kept && !options.dryRun ? readPlace(tx) : undefined,

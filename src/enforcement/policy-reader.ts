@@ -1,4 +1,4 @@
-import type { Database } from '../db/database.ts'
+import type { Sql } from '../db/sql.ts'
 import { exemptions, listJudged } from './grants/roles.ts'
 import { settleExempt } from './grants/settle-exempt.ts'
 import { isRecordedExempt } from './guard/recorded-exempt.ts'
@@ -27,7 +27,7 @@ export class PolicyReader {
   }
 
   /** Entries of the exempt list that no turn has looked at, and that name no object of the directory. They are recorded. */
-  async recordNewlyExempt(database: Database, databaseId: string): Promise<string[]> {
+  async recordNewlyExempt(sql: Sql, databaseId: string): Promise<string[]> {
     const found = new Set<string>()
     await this.#judge(databaseId, undefined, async (stored) => {
       const entries = new Set(stored.exemptRecords.map(({ entry }) => entry))
@@ -36,7 +36,7 @@ export class PolicyReader {
       )
       // An entry that another turn recorded in between is new all the same.
       for (const entry of fresh) found.add(entry)
-      return fresh.length === 0 || (await this.#settle(database, databaseId, stored, true))
+      return fresh.length === 0 || (await this.#settle(sql, databaseId, stored, true))
     })
     return [...found]
   }
@@ -52,18 +52,17 @@ export class PolicyReader {
    * being closed, or no turn has come so far.
    */
   async isStillExempt(
-    database: Database,
+    sql: Sql,
     databaseId: string,
     principalId: string,
     login: { readonly role: string; readonly oid: number },
   ): Promise<boolean> {
-    const { sql } = database
     if (!(await isRecordedExempt(sql, login.oid))) return false
     const { rules, exemptPrincipals } = await this.#options.source.readPolicy(databaseId)
     if (rules.length === 0 || exemptPrincipals.includes(principalId.toLowerCase())) return false
     const [[server], policy] = await Promise.all([
       sql<{ version: number }[]>`select current_setting('server_version_num')::int as version`,
-      this.read(database, databaseId),
+      this.read(sql, databaseId),
     ])
     const roles = await readRoles(sql, server?.version ?? 0)
     return !exemptions(roles, listJudged(policy, roles)).includes(login.role)
@@ -71,7 +70,7 @@ export class PolicyReader {
 
   /** A login role counts by whom it was made for: one that others made under its name is not exempt with it. */
   async read(
-    database: Database,
+    sql: Sql,
     databaseId: string,
     settledLogins?: Pick<SettledLogins, 'logins'>,
     proposed?: Proposal,
@@ -82,11 +81,11 @@ export class PolicyReader {
       exemptRecords: _,
       ...policy
     } = await this.#judge(databaseId, proposed, async (stored) => {
-      const settled = await this.#settle(database, databaseId, stored, !proposed)
+      const settled = await this.#settle(sql, databaseId, stored, !proposed)
       return settled && { ...stored, ...settled }
     })
     if (exemptPrincipals.length === 0) return policy
-    const settled = settledLogins?.logins ?? (await logins.list(database.sql, databaseId))
+    const settled = settledLogins?.logins ?? (await logins.list(sql, databaseId))
     const exempt = new Set(exemptPrincipals)
     const roles = settled.filter(({ mark }) => exempt.has(mark.principalId))
     return {
@@ -109,7 +108,7 @@ export class PolicyReader {
     throw new Error('the exempt list was changed again and again while it was read')
   }
 
-  #settle({ sql }: Database, databaseId: string, stored: StoredPolicy, isStored: boolean) {
+  #settle(sql: Sql, databaseId: string, stored: StoredPolicy, isStored: boolean) {
     const store = this.#options.states.exemptRolesOf(databaseId)
     return settleExempt(sql, store, stored.exemptRecords, stored, isStored)
   }

@@ -20,7 +20,7 @@ interface Options {
  */
 export function createNeighbourWarning({ policies, connections, logins, keys, log, audit }: Options) {
   return async (database: Database, databaseId: string): Promise<void> => {
-    const roles = await policies.recordNewlyExempt(database, databaseId)
+    const roles = await policies.recordNewlyExempt(database.sql, databaseId)
     if (roles.length === 0) return
     for (const id of await findNeighbours(database.sql, roles, databaseId, keys))
       try {

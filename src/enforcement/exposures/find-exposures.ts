@@ -2,8 +2,7 @@ import type { Database } from '../../db/database.ts'
 import { quoteQualified } from '../../db/quote.ts'
 import type { Relation } from '../catalog.ts'
 import type { Claimant } from '../guard/claim.ts'
-import type { Outcome } from '../in-turn.ts'
-import type { Policy } from '../policy.ts'
+import type { Outcome, PolicySource } from '../in-turn.ts'
 import { reconcile } from '../reconcile.ts'
 import { findMaskedGrantees } from './acl-entries.ts'
 import { codeGrantKinds } from './code-grants.ts'
@@ -48,7 +47,7 @@ const statementTimeoutMs = 20_000
 /** The ways around the masks of a policy that are open now, the worst first. A database without masks has none. */
 export async function findExposures(
   database: Database,
-  policy: Policy | (() => Promise<Policy>),
+  policy: PolicySource,
   claimant?: Claimant,
 ): Promise<Exposure[]> {
   const outcome = await reconcile(database, policy, { dryRun: true, ...(claimant && { claimant }) })

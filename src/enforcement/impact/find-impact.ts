@@ -6,9 +6,8 @@ import { readersOf, readRoutines } from '../exposures/definer-functions.ts'
 import type { Scene } from '../exposures/exposure.ts'
 import { setScene } from '../exposures/find-exposures.ts'
 import type { Claimant } from '../guard/claim.ts'
-import type { Outcome } from '../in-turn.ts'
+import type { Outcome, PolicySource } from '../in-turn.ts'
 import { everybody } from '../names.ts'
-import type { Policy } from '../policy.ts'
 import { reconcile } from '../reconcile.ts'
 import { capNotes } from '../states/cap-notes.ts'
 import type { Impact, LiveSession, LostRelation, RoleImpact } from './impact.ts'
@@ -20,7 +19,7 @@ const longestSignature = 1000
 /** Says what enforcing the policy would do. Reads alone: the plan is made in a transaction that is rolled back. */
 export async function findImpact(
   database: Database,
-  policy: () => Promise<Policy>,
+  policy: PolicySource,
   claimant: Claimant,
 ): Promise<Impact> {
   const outcome = await reconcile(database, policy, { dryRun: true, claimant })

@@ -1,5 +1,6 @@
 import type { Database } from '../../db/database.ts'
 import { loginMarkPrefix } from '../../db/login-mark.ts'
+import type { Sql } from '../../db/sql.ts'
 import type { Tx } from '../../db/transaction.ts'
 import { exemptions } from '../grants/roles.ts'
 import { findGuard } from '../guard/find-guard.ts'
@@ -43,10 +44,10 @@ export interface RolesPage {
  */
 export async function browseRoles(
   database: Database,
-  readPolicy: () => Promise<Pick<Policy, 'exemptRoles'>>,
+  readPolicy: (sql: Sql) => Promise<Pick<Policy, 'exemptRoles'>>,
   wanted: RolesWanted,
 ): Promise<RolesPage | null> {
-  const { exemptRoles } = await readPolicy()
+  const { exemptRoles } = await readPolicy(database.sql)
   return database.transaction(async (tx) => {
     await prepare(tx)
     const relation = await findRelation(tx, wanted)

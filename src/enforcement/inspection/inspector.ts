@@ -1,10 +1,13 @@
 import type { Database } from '../../db/database.ts'
+import type { Sql } from '../../db/sql.ts'
 import { fail } from '../../kernel/problem.ts'
 import type { Exposure } from '../exposures/exposure.ts'
 import { findExposures } from '../exposures/find-exposures.ts'
+import { FewAtOnce } from '../few-at-once.ts'
 import type { Claimant } from '../guard/claim.ts'
 import { findImpact } from '../impact/find-impact.ts'
 import type { Impact } from '../impact/impact.ts'
+import type { Step } from '../plan.ts'
 import type { Policy, Proposal } from '../policy.ts'
 import { type ColumnPlace, type Recommendation, recommend } from '../recommendations/recommend.ts'
 import { explainFailure } from '../states/explain-failure.ts'
@@ -20,14 +23,18 @@ import {
   type TwinColumn,
 } from './browse.ts'
 import { browseRoles, type RolesPage, type RolesWanted } from './browse-roles.ts'
-import { LookQueue } from './look-queue.ts'
 import { type draftRefused, type Preview, type PreviewRequest, preview } from './preview.ts'
+
+const mostLooks = 2
+const mostWaiting = 20
 
 export interface InspectorOptions {
   /** Null: the database is not bound (any more). */
   connect(databaseId: string): Promise<Database | null>
   /** The policy, or a proposed one, with principals resolved to roles. */
-  readPolicy(databaseId: string, proposed?: Proposal): Promise<Policy>
+  readPolicy(databaseId: string, proposed: Proposal | undefined, sql: Sql): Promise<Policy>
+  /** The dry run of a turn. */
+  plan(databaseId: string): Promise<readonly Step[]>
   claimantOf(databaseId: string): Claimant
 }
 
@@ -38,8 +45,8 @@ interface Look<Admitted = unknown> {
 }
 
 /** Looks into masked databases for people, and changes nothing there. */
-export function createInspector({ connect, readPolicy, claimantOf }: InspectorOptions) {
-  const queue = new LookQueue()
+export function createInspector({ connect, readPolicy, plan, claimantOf }: InspectorOptions) {
+  const queue = new FewAtOnce(mostLooks, mostWaiting)
 
   /** MASK-240: a right that was revoked while the look waited or ran must not be used. */
   const look = <A, T>({ databaseId, admit }: Look<A>, run: (database: Database, admitted: A) => Promise<T>) =>
@@ -72,20 +79,32 @@ export function createInspector({ connect, readPolicy, claimantOf }: InspectorOp
       look(into, (database) => browseColumns(database, schema, table)),
 
     browseRoles: (into: Look, wanted: RolesWanted): Promise<RolesPage | null> =>
-      look(into, (database) => browseRoles(database, () => readPolicy(into.databaseId), wanted)),
+      look(into, (database) =>
+        browseRoles(database, (sql) => readPolicy(into.databaseId, undefined, sql), wanted),
+      ),
 
     findTwins: (into: Look, relations: readonly number[]): Promise<TwinColumn[]> =>
       look(into, (database) => findTwins(database, relations)),
 
     findExposures: (into: Look): Promise<Exposure[]> =>
       look(into, (database) =>
-        findExposures(database, () => readPolicy(into.databaseId), claimantOf(into.databaseId)),
+        findExposures(
+          database,
+          (sql) => readPolicy(into.databaseId, undefined, sql),
+          claimantOf(into.databaseId),
+        ),
       ),
 
     findImpact: (into: Look, proposed: Proposal): Promise<Impact> =>
       look(into, (database) =>
-        findImpact(database, () => readPolicy(into.databaseId, proposed), claimantOf(into.databaseId)),
+        findImpact(
+          database,
+          (sql) => readPolicy(into.databaseId, proposed, sql),
+          claimantOf(into.databaseId),
+        ),
       ),
+
+    plan: (into: Look): Promise<readonly Step[]> => look(into, () => plan(into.databaseId)),
 
     recommend: (into: Look, ruled: readonly ColumnPlace[]): Promise<Recommendation[]> =>
       look(into, (database) => recommend(database, ruled)),

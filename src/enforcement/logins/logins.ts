@@ -4,6 +4,7 @@ import type { Sql } from '../../db/sql.ts'
 import { sqlstateOf } from '../../db/sqlstate.ts'
 import type { Tx } from '../../db/transaction.ts'
 import { sqlstate } from '../../kernel/sqlstate.ts'
+import { FewAtOnce } from '../few-at-once.ts'
 import { idleMs } from '../lease.ts'
 import type { Note } from '../plan.ts'
 import { type Applied, applyLogins, createLogin, dropLogin, renewPassword } from './apply-logins.ts'
@@ -42,6 +43,9 @@ class Busy extends Error {
 /** A session that changes its own role in an open transaction must not delay the revocation of it. */
 const lockTimeoutMs = 400
 
+/** So many logins change login roles at a time: the roles of several people may be locked, and turns need connections too (GATE-295). */
+const mostLogins = 2
+
 /**
  * Keeps the login roles of databases as the directory and the mappings say: observe → desire → diff → apply, in one
  * transaction for a database. There is no lock that others could not hold as well, so after each change it is looked again
@@ -50,6 +54,7 @@ const lockTimeoutMs = 400
 export class Logins {
   readonly #options: LoginsOptions
   readonly #preparing = new Map<string, Promise<LoginOutcome>>()
+  readonly #places = new FewAtOnce(mostLogins)
 
   constructor(options: LoginsOptions) {
     this.#options = options
@@ -73,8 +78,8 @@ export class Logins {
     return running
   }
 
-  /** All login roles of a database. Sessions of those that lost something are ended. */
-  async settle(database: Database, databaseId: string): Promise<SettledLogins> {
+  /** All login roles of a database. Sessions of those that lost something are ended. `isLogin`: because of a login, not of a turn. */
+  async settle(database: Database, databaseId: string, isLogin = false): Promise<SettledLogins> {
     const { log } = this.#options
     let [changed, ended] = [0, 0]
     let blocked: readonly string[] = []
@@ -92,10 +97,16 @@ export class Logins {
           dismissed: snapshot.logins.filter(({ mark }) => !wanted.has(mark.principalId)),
         }
       }
-      const applied = await this.#change(database, databaseId, plan, async (tx) => {
-        const current = await planLogins(this.#options, tx, databaseId)
-        return applyLogins(tx, current.plan)
-      })
+      const applied = await this.#change(
+        database,
+        databaseId,
+        plan,
+        async (tx) => {
+          const current = await planLogins(this.#options, tx, databaseId)
+          return applyLogins(tx, current.plan)
+        },
+        isLogin,
+      )
       changed += applied.changed
       if (applied.changed > 0) log.info({ databaseId, changed: applied.changed }, 'login roles changed')
       blocked = applied.blocked
@@ -147,7 +158,7 @@ export class Logins {
       const login = findLogin(planned, principalId)
       const refusal = refuse(planned, principalId)
       if (refusal) {
-        if (login?.canLogin) await this.settle(database, databaseId)
+        if (login?.canLogin) await this.settle(database, databaseId, true)
         return refusal
       }
       const isReset = reset && attempt === 1
@@ -156,8 +167,12 @@ export class Logins {
         const access = { role: login.name, oid: login.oid, password, version: binding }
         return { kind: 'ready', login: access, changed: isChanged }
       }
-      const made = await this.#change(database, databaseId, planned.plan, (tx) =>
-        this.#make(tx, databaseId, principalId, derived),
+      const made = await this.#change(
+        database,
+        databaseId,
+        planned.plan,
+        (tx) => this.#make(tx, databaseId, principalId, derived),
+        true,
       )
       if (made === 'changed') isChanged = true
       if (made !== 'blocked') continue
@@ -193,16 +208,19 @@ export class Logins {
     databaseId: string,
     { changes }: LoginPlan,
     run: (tx: Tx) => Promise<T>,
+    isLogin: boolean,
   ): Promise<T> {
+    const change = () =>
+      database.transaction(async (tx) => {
+        await tx`
+          select set_config('search_path', 'pg_catalog, pg_temp', true),
+            set_config('lock_timeout', ${String(lockTimeoutMs)}, true),
+            set_config('idle_in_transaction_session_timeout', ${String(idleMs)}, true)`
+        return await run(tx)
+      })
     for (let attempt = 1; ; attempt++)
       try {
-        return await database.transaction(async (tx) => {
-          await tx`
-            select set_config('search_path', 'pg_catalog, pg_temp', true),
-              set_config('lock_timeout', ${String(lockTimeoutMs)}, true),
-              set_config('idle_in_transaction_session_timeout', ${String(idleMs)}, true)`
-          return await run(tx)
-        })
+        return await (isLogin ? this.#places.run(databaseId, change) : change())
       } catch (error) {
         if (attempt === attempts || !conflicts.includes(sqlstateOf(error))) throw error
         await this.#clear(database, databaseId, changes, attempt)

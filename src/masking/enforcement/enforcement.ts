@@ -56,7 +56,6 @@ export interface Enforcement {
     entries: { readonly added: readonly string[]; readonly named: readonly string[] },
   ): Promise<void>
   /** The statements that a reconciliation would run now; none of them is run. */
-  plan(databaseId: string): Promise<readonly { readonly sql: string; readonly why: string }[]>
   /** Everything of ours in the database and on its server. */
   findLeftovers(databaseId: string): Promise<readonly Leftover[]>
   /** After the policy was turned off and the mappings were deleted: what is left of ours. Can be repeated. */

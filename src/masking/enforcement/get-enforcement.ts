@@ -4,6 +4,7 @@ import { findDatabase } from '../databases/database-row.ts'
 import { apiVersions, operation, withEnforcement } from '../operation.ts'
 import { policyPath, readDatabasePlace, scopeOf } from '../place.ts'
 import { enforcementAnswer, notBound } from './enforcement.ts'
+import { lookInto } from './inspection.ts'
 
 export const getEnforcement = operation({
   name: 'getEnforcement',
@@ -16,11 +17,12 @@ export const getEnforcement = operation({
   query: Type.Object({ plan: Type.Optional(Type.String({ description: '`true`: a dry run' })) }),
   answers: { 200: enforcementAnswer },
 
-  async run({ params, query, caller, tx, ports }) {
+  async run({ params, query, caller, tx, ports, confirm }) {
     const database = await findDatabase(tx, caller.tenantId, readDatabasePlace(params))
     if (!database?.bound) return withEnforcement(ok(notBound), database, ports, false)
     const report = await ports.enforcement.report(database.id)
-    const plan = query.plan === 'true' ? await ports.enforcement.plan(database.id) : undefined
+    const isPlanned = query.plan === 'true'
+    const plan = isPlanned ? await ports.inspection.plan(lookInto(database, confirm)) : undefined
     const statements = plan?.map(({ sql, why }) => ({ sql, why }))
     const answer = ok({ ...report, ...(statements && { plan: statements }) })
     return withEnforcement(answer, database, ports, false)

@@ -160,6 +160,8 @@ export interface Inspection {
     look: Look,
     relations: readonly number[],
   ): Promise<readonly (ColumnPlace & { readonly relation: number; readonly position: number })[]>
+  /** The statements that the next turn would run. */
+  plan(look: Look): Promise<readonly { readonly sql: string; readonly why: string }[]>
   findExposures(look: Look): Promise<readonly Exposure[]>
   /** The consequences of a policy that need not be stored. */
   findImpact(look: Look, proposed: ProposedPolicy): Promise<Impact>

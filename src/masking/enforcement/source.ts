@@ -128,8 +128,8 @@ export function createEnforcementSource(options: SourceOptions) {
           openDatabase({
             ...foreignOptions,
             url: address(),
-            // Two of them are for looks (`LookQueue`).
-            poolSize: 5,
+            // Two for looks, two for changes of login roles (`FewAtOnce`), one for the turn and one that sees what the turn waits for.
+            poolSize: 6,
             // A server that does not even answer that time is up.
             answerTimeoutMs: 35_000,
             foreign: { keep: 2 },

@@ -72,7 +72,7 @@ forEachCluster((cluster) => {
       states: { exemptRolesOf: () => store.known },
     } as unknown as Options)
     await store.record(['lea'], ['lea'])
-    const { namedEntries } = await reader.read(target.database, store.id)
+    const { namedEntries } = await reader.read(target.database.sql, store.id)
     assert.deepEqual(await store.rows(), { lea: named })
     assert.deepEqual(namedEntries, ['lea'])
     assert.equal(lists, 2)

@@ -111,6 +111,23 @@ describe('looks that wait', () => {
     },
   )
 
+  clause(
+    'ENF-367',
+    "The dry run of a database's state (`?plan=true`) is such a look: it waits in turn with the others, and MASK-240…",
+    async () => {
+      const [demoted, other] = [await signIn(), await signIn()]
+      const plan = ({ ask }: typeof other) =>
+        ask('GET', `${policyUrl(db)}/enforcement`, undefined, `${apiVersion}&plan=true`)
+      const [refused, kept] = await whileWaiting(
+        () => [plan(demoted), plan(other)],
+        () => revokeRole(demoted.id),
+      )
+      assert.equal(refused?.status, 403, refused?.text)
+      assert.equal(kept?.status, 200, kept?.text)
+      assert.deepEqual(kept.body.plan, [])
+    },
+  )
+
   test('MASK-240: a role that ends while the look runs ends its answer too', async () => {
     const caller = await signIn()
     await using tables = await holdTables()

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { LookQueue } from '../../../src/enforcement/inspection/look-queue.ts'
+import { FewAtOnce } from '../../../src/enforcement/few-at-once.ts'
 
 const places = 22
 
 /** Looks that end when they are told to. */
-function openLooks(queue: LookQueue) {
+function openLooks(queue: FewAtOnce) {
   const open: (() => void)[] = []
   const look = (databaseId: string) =>
     queue.run(databaseId, () => new Promise<void>((resolve) => open.push(resolve)))
@@ -13,7 +13,7 @@ function openLooks(queue: LookQueue) {
 }
 
 test('ENF-156: two looks run at a time, twenty wait, and further ones are refused', async () => {
-  const { open, look } = openLooks(new LookQueue())
+  const { open, look } = openLooks(new FewAtOnce(2, 20))
   const looks = Array.from({ length: places }, () => look('a'))
   await assert.rejects(look('a'), { problem: 'TooManyRequests', retryAfterSeconds: 1 })
   assert.equal(open.length, 2)
@@ -30,7 +30,7 @@ test('ENF-156: two looks run at a time, twenty wait, and further ones are refuse
 })
 
 test('ENF-156: a look that fails gives its place to the next', async () => {
-  const queue = new LookQueue()
+  const queue = new FewAtOnce(2, 20)
   const failing = () => queue.run('a', async () => Promise.reject(new Error('gone')))
   for (let round = 0; round < places * 2; round++) await assert.rejects(failing(), /gone/)
   assert.equal(await queue.run('a', async () => 'seen'), 'seen')

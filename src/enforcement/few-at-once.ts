@@ -1,7 +1,5 @@
-import { fail } from '../../kernel/problem.ts'
+import { fail } from '../kernel/problem.ts'
 
-const running = 2
-const waiting = 20
 const retryAfterSeconds = 1
 
 interface Queue {
@@ -10,26 +8,34 @@ interface Queue {
 }
 
 /**
- * Lets two looks into a database run at a time and the next ones wait in turn; beyond that they are refused. Enforcement
- * has connections to itself this way: a reader who looks again and again delays no rule and no withdrawn exemption.
+ * Lets few pieces of work on a database run at a time and the next ones wait in turn; beyond `mostWaiting` they are refused. What holds a
+ * connection goes through one, so that turns of the controller always find another one: a reader who looks again and again, or people
+ * who log in, delay no rule and no withdrawn exemption.
  */
-export class LookQueue {
+export class FewAtOnce {
+  readonly #mostRunning: number
+  readonly #mostWaiting: number
   readonly #queues = new Map<string, Queue>()
 
-  async run<T>(databaseId: string, look: () => Promise<T>): Promise<T> {
+  constructor(mostRunning: number, mostWaiting = Number.POSITIVE_INFINITY) {
+    this.#mostRunning = mostRunning
+    this.#mostWaiting = mostWaiting
+  }
+
+  async run<T>(databaseId: string, work: () => Promise<T>): Promise<T> {
     const queue = this.#queues.get(databaseId) ?? { running: 0, waiting: [] }
     this.#queues.set(databaseId, queue)
-    if (queue.running < running) queue.running++
+    if (queue.running < this.#mostRunning) queue.running++
     else await this.#wait(queue)
     try {
-      return await look()
+      return await work()
     } finally {
       this.#leave(databaseId, queue)
     }
   }
 
   async #wait(queue: Queue): Promise<void> {
-    if (queue.waiting.length >= waiting)
+    if (queue.waiting.length >= this.#mostWaiting)
       fail('TooManyRequests', { seconds: retryAfterSeconds }, { retryAfterSeconds })
     await new Promise<void>((resolve) => queue.waiting.push(resolve))
   }
