@@ -1,6 +1,8 @@
 import type { Database } from '../../db/database.ts'
+import { longestMark } from '../../db/login-mark.ts'
 import { quoteIdentifier } from '../../db/quote.ts'
 import type { Sql } from '../../db/sql.ts'
+import { markPrefix } from './mark.ts'
 
 interface Role {
   readonly oid: number
@@ -8,6 +10,7 @@ interface Role {
 }
 
 const goneAfterMs = 1000
+const greatestOid = 2 ** 32 - 1
 
 class Undo extends Error {}
 
@@ -41,13 +44,21 @@ export async function endLoginSessions(
   return ended
 }
 
-/** Ends those backends of a login role, by their process ids. A number that another role's backend has by now is left alone. */
+/**
+ * Ends those backends of a login role of the database, by their process ids. A number that another role's backend has by now is left
+ * alone. OID and process ids are told by the server of the session, which the database may not be bound to any more: they may
+ * name any role of the present one.
+ */
 export function createBackendEnding(controller: { connect(databaseId: string): Promise<Database | null> }) {
   return async (databaseId: string, roleOid: number, processIds: readonly number[]): Promise<void> => {
+    if (roleOid > greatestOid) return
     const database = await controller.connect(databaseId)
     if (!database) return
     const roles = await database.sql<Role[]>`
-      select oid::int8 as oid, rolname::text as name from pg_catalog.pg_roles where oid = ${roleOid}::int8::oid`
+      select r.oid::int8 as oid, r.rolname::text as name from pg_catalog.pg_roles r
+      join pg_catalog.pg_shdescription d on d.objoid = r.oid and d.classoid = 'pg_catalog.pg_authid'::pg_catalog.regclass
+      where r.oid = ${roleOid}::int8::oid and case when pg_catalog.pg_column_size(d.description) <= ${longestMark}
+        then starts_with(d.description, ${markPrefix(databaseId)}) end`
     await endLoginSessions(database, roles, processIds)
   }
 }
@@ -56,7 +67,7 @@ function within(sql: Sql, scope: Scope) {
   if (scope === 'everywhere') return sql``
   return scope === 'elsewhere'
     ? sql`and datname <> pg_catalog.current_database()`
-    : sql`and pid = any(${scope}::int[])`
+    : sql`and pid = any(${scope}::int8[])`
 }
 
 async function terminate(sql: Sql, oid: number, scope: Scope): Promise<number> {

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { before, describe } from 'node:test'
+import type pg from 'pg'
 import { issueTimeClaim } from '../../../src/auth/issue-time.ts'
 import { openDatabase } from '../../../src/db/database.ts'
 import { setPassword } from '../../../src/directory/accounts/password.ts'
+import { createBackendEnding } from '../../../src/enforcement/logins/end-login-sessions.ts'
 import { clause } from '../../support/clause.ts'
 import { useGateway } from '../../support/gateway.ts'
 import { createTestLogins } from '../../support/logins.ts'
@@ -164,6 +166,44 @@ describe('sessions of people whose rights change', () => {
       )
       await busy
       await waitUntil('the backend is gone', async () => (await findBackend()).length === 0)
+    },
+  )
+
+  // The numbers that a former server told, at the server that is bound now.
+  clause(
+    'GATE-298',
+    'GATE-113 terminates backends of login roles of the database alone. The server of a session says which role and…',
+    async () => {
+      const endBackends = createBackendEnding(service().enforcement)
+      const [{ id } = {}] = await service().database.sql<{ id: string }[]>`
+        select id from masked_database where key = ${gateway.db.toLowerCase()}`
+      const about = async (client: pg.Client) =>
+        (
+          await client.query(
+            'select pg_backend_pid() as pid, (select oid::int8::int from pg_roles where rolname = session_user) as oid',
+          )
+        ).rows[0]
+      const auditor = await gateway.connect('auditor')
+      const role = await about(auditor)
+      await endBackends(String(id), role.oid, [role.pid])
+      assert.deepEqual(await about(auditor), role)
+      // The comment of a login role of another database.
+      await sql().unsafe(
+        `comment on role "${gateway.masked().role('auditor')}" is 'masquerade login ${randomUUID()} x x'`,
+      )
+      await endBackends(String(id), role.oid, [role.pid])
+      await sql().unsafe(`comment on role "${gateway.masked().role('auditor')}" is null`)
+      await endBackends(String(id), role.oid, [2 ** 32 - 1])
+      await endBackends(String(id), 1e20, [role.pid])
+      assert.deepEqual(await about(auditor), role)
+
+      const ana = await person()
+      const client = await people.connect(ana.name, ana.token)
+      const own = await about(client)
+      await endBackends(String(id), own.oid, [2 ** 32 - 1, own.pid])
+      await waitUntil('the backend is gone', async () => {
+        return (await sql()`select 1 from pg_stat_activity where pid = ${own.pid}`).length === 0
+      })
     },
   )
 
