@@ -72,7 +72,8 @@ async function isTaken(send: Send, batch: readonly Segment[]): Promise<boolean> 
 }
 
 async function runSegment(tx: Tx, send: Send, segment: Segment, notes: Note[]): Promise<void> {
-  const [{ refusal, otherwise = [], passing = [], orElse, note }] = segment
+  const [{ refusal, otherwise = [], passing = [], orElse, note, writeFor }] = segment
+  if (writeFor) return send([await write(tx, segment[0], writeFor)])
   if (!hasAlternative(segment)) return send(segment)
   try {
     await send.alone(segment)
@@ -83,6 +84,18 @@ async function runSegment(tx: Tx, send: Send, segment: Segment, notes: Note[]): 
       await runSegment(tx, sendTogether(tx), steps, notes)
     if (told) notes.push(told)
   }
+}
+
+/** The role was created in this transaction, so that no other can have the name. */
+async function write(
+  tx: Tx,
+  step: Step,
+  { role, write: writeSql }: NonNullable<Step['writeFor']>,
+): Promise<Step> {
+  const [row] = await tx<{ oid: number }[]>`
+    select oid::int8 as oid from pg_catalog.pg_roles where rolname = ${role}`
+  if (!row) throw new Error(`the role ${role} was not created`)
+  return { ...step, sql: writeSql(row.oid) }
 }
 
 function hasAlternative([{ together, orElse }]: Segment): boolean {
@@ -104,7 +117,7 @@ function* formBatches(segments: readonly Segment[], limit: number): Generator<Se
   let batch: Segment[] = []
   let bytes = 0
   for (const segment of segments) {
-    const isAlone = segment[0].orElse !== undefined
+    const isAlone = segment[0].orElse !== undefined || segment[0].writeFor !== undefined
     const size = segment.reduce((sum, { sql }) => sum + sql.length, 0)
     if (batch.length > 0 && (isAlone || bytes + size > limit)) {
       yield batch

@@ -211,20 +211,30 @@ export interface Intruder {
 }
 
 /** A role that is named like an owner of twins, of whatever database. */
-export interface TwinRole {
+export interface NamedRole {
   readonly oid: number
   readonly name: string
   /** The role of the binding may make other roles members of it. */
   readonly isAdministered: boolean
   readonly members: readonly Intruder[]
-  /** A superuser or the role of the binding made either of these a member of it, as the controller does with each that it creates. */
-  readonly isMarked: boolean
-  /** It owns no function in this database, and no relation outside the schemas of twins. */
-  readonly isBare: boolean
-  /** The controller created it, or it was prepared: another role cannot have made it under the name. */
-  readonly isOurs: boolean
+  /** A superuser or the role of the binding made either of these a member of it. They may have done so under another name. */
+  readonly isJoined: boolean
+  /** Null: it has none, or a longer one than any mark. */
+  readonly comment: string | null
   /** Owners of what its own views read in this database: no other role can add to these. Null: not asked for. */
   readonly reads: readonly string[] | null
+}
+
+/** The same, judged. */
+export interface TwinRole extends NamedRole {
+  /** It owns twins of recorded tables, or the schemas of these. */
+  readonly isKeeper: boolean
+  /** It owns no function in this database, and no relation outside the schemas of twins. Asked of keepers and prepared roles without a mark. */
+  readonly isBare: boolean
+  /** The controller created it: another role cannot have made it, nor renamed one of its own. */
+  readonly isOurs: boolean
+  /** The comment to write on it; null: it has that. */
+  readonly mark: string | null
 }
 
 /** The schema with the records of the controller. */
@@ -275,6 +285,8 @@ export interface Snapshot {
   readonly twinOwner: string
   /** Roles that are named like owners of twins, of whatever database. */
   readonly twinRoles: readonly TwinRole[]
+  /** The comment that marks an owner of twins as ours, by the OID of the role. */
+  readonly writeTwinMark: (oid: number) => string
   /** The role of the binding. */
   readonly user: string
   readonly guard: GuardState

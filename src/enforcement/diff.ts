@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { quoteIdentifier, quoteQualified } from '../db/quote.ts'
+import { quoteIdentifier, quoteLiteral, quoteQualified } from '../db/quote.ts'
 import type { Closed, Relation, Snapshot, Twin } from './catalog.ts'
 import { restoreAclOrders } from './grants/acl-order.ts'
 import { actAs, named, refuseToGiveBack, restoreGrants, setGrants } from './grants/grant-steps.ts'
@@ -159,7 +159,18 @@ function listMakers({ masked, owners, twinOwner }: Desired) {
 export function prepareOwner(steps: Step[], snapshot: Snapshot, { name, intruders }: TwinOwner): void {
   const owner = quoteIdentifier(name)
   const known = snapshot.roles.get(name)
-  if (!known) steps.push({ sql: `CREATE ROLE ${owner} NOLOGIN`, why: 'a role to own twins' })
+  const role = snapshot.twinRoles.find((one) => one.name === name)
+  const comment = (mark: string) => `COMMENT ON ROLE ${owner} IS ${quoteLiteral(mark)}`
+  const marking = { why: 'to know it again, whatever other roles are named' }
+  if (!known)
+    steps.push(
+      { sql: `CREATE ROLE ${owner} NOLOGIN`, why: 'a role to own twins' },
+      {
+        ...marking,
+        sql: comment('masquerade twins'),
+        writeFor: { role: name, write: (oid) => comment(snapshot.writeTwinMark(oid)) },
+      },
+    )
   else if (known.excess.length > 0)
     steps.push({
       sql: `ALTER ROLE ${owner} ${known.excess.join(' ')}`,
@@ -172,12 +183,13 @@ export function prepareOwner(steps: Step[], snapshot: Snapshot, { name, intruder
       why: 'no other role acts as an owner of twins',
     })
   const holds = snapshot.roles.get(snapshot.user)?.memberOf.includes(name)
-  const isMarked = snapshot.twinRoles.some((role) => role.name === name && role.isMarked)
-  if (holds || (isMarked && snapshot.superuser)) return
+  if (role?.isOurs && role.mark !== null && (snapshot.superuser || snapshot.createsRoles))
+    steps.push({ ...marking, sql: comment(role.mark) })
+  if (holds || (role?.isJoined && snapshot.superuser)) return
   const self = snapshot.version >= 160000 ? ' WITH SET TRUE, INHERIT FALSE' : ''
   steps.push({
     sql: `GRANT ${owner} TO CURRENT_USER${self}`,
-    why: 'to make twins in its name, and to know it again',
+    why: 'to make twins in its name',
   })
 }
 

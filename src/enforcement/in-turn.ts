@@ -5,7 +5,7 @@ import { apply } from './apply.ts'
 import type { Snapshot } from './catalog.ts'
 import { desire } from './desire.ts'
 import { listJudged } from './grants/roles.ts'
-import { type Claimant, claim } from './guard/claim.ts'
+import { type Claimant, claim, keysOf } from './guard/claim.ts'
 import { type CopyPlace, openCopy } from './guard/copy-records.ts'
 import { Fence } from './guard/fence.ts'
 import { type KeptRecords, readPlace } from './guard/kept-records.ts'
@@ -189,7 +189,7 @@ const turnWaitMs = idleMs + 1_000
  * Several nodes, one at a time: by a lock on our own table, as every role can take an advisory lock and keep it.
  */
 async function begin(tx: Tx, { lockTimeoutMs, claimant }: ReconcileOptions) {
-  const facts = await readTurnFacts(tx, lockTimeoutMs ?? turnWaitMs, claimant?.sign)
+  const facts = await readTurnFacts(tx, lockTimeoutMs ?? turnWaitMs, claimant && keysOf(claimant))
   const { isThere, schema } = facts.guard
   if (isThere) await tx`lock table ${tx(schema)}.relation in share row exclusive mode`
   return facts

@@ -1,6 +1,6 @@
 import type { Sql } from '../db/sql.ts'
 import type { Tx } from '../db/transaction.ts'
-import type { Closed, Guard, GuardState, Relation, Role, Snapshot, TwinRole } from './catalog.ts'
+import type { Closed, Guard, GuardState, NamedRole, Relation, Role, Snapshot } from './catalog.ts'
 import type { RoleNames } from './grants/read-acl.ts'
 import { recallGuard, type StoredGuard } from './guard/stored-grants.ts'
 import { everybody, shadowPrefix } from './names.ts'
@@ -9,15 +9,16 @@ import { readCopySources } from './read-copy-sources.ts'
 import { findRelations, type Reading, readRelations } from './read-relations.ts'
 import type { TurnFacts } from './turn-facts.ts'
 import { listChosen } from './twins/assign-twin-owners.ts'
-import { chooseTwinOwner, readTwinRoles, recognise } from './twins/choose-twin-owner.ts'
+import { chooseTwinOwner, readTwinRoles } from './twins/choose-twin-owner.ts'
 import { findStrays } from './twins/find-strays.ts'
 import { readEmptied } from './twins/read-emptied.ts'
 import { readStrays, readTwins } from './twins/read-twins.ts'
+import { recognise, writeTwinMark } from './twins/recognise-twin-roles.ts'
 import { listUnread, refuseFlood } from './view-flood.ts'
 
 /** What does not depend on the policy: it is read beside it. */
 export interface Basics {
-  readonly twinRoles: readonly TwinRole[]
+  readonly twinRoles: readonly NamedRole[]
   readonly roles: Map<string, Role>
 }
 
@@ -42,7 +43,7 @@ export async function observe(
 ): Promise<Snapshot> {
   const { version, database, user, superuser, createsRoles, watched, guard, exempt } = facts
   const { twinRoles: named, roles } = known ?? (await readBasics(tx, facts))
-  const twinRoles = recognise(named, facts.twinKeepers)
+  const twinRoles = await recognise(tx, named, facts, facts.twinKeepers, facts.twinKeys)
   const { name: twinOwner } = chooseTwinOwner(facts, twinRoles)
   const serving = listChosen({ ...facts, twinRoles })
   const keptOids = facts.kept.map(({ oid }) => oid)
@@ -119,6 +120,7 @@ export async function observe(
     departure: null,
     twinOwner,
     twinRoles,
+    writeTwinMark: (oid) => writeTwinMark(oid, facts.twinKeys),
     ...surroundings,
   }
 }

@@ -133,6 +133,8 @@ export interface GrantChange {
 export interface Step {
   readonly sql: string
   readonly why: string
+  /** The statement for a role that an earlier step created, by the OID of the role: it is known once that step was run. */
+  readonly writeFor?: { readonly role: string; readonly write: (oid: number) => string }
   /** The same, for where names in the statement may lead to others by then. */
   readonly change?: GrantChange
   /** Runs as this role: twins are made by their owner, grants of others are given back by those who gave them. */

@@ -5,7 +5,6 @@ import {
   chooseGuardName,
   findForeignGuard,
   type Namesake,
-  type SignGuard,
   selectGuard,
   writeGuardMark,
 } from './guard/find-guard.ts'
@@ -15,6 +14,7 @@ import type { StoredGuard } from './guard/stored-grants.ts'
 import { idleMs } from './lease.ts'
 import { driftFunction, driftTrigger, guardSchema } from './names.ts'
 import type { TwinOwnerFacts } from './twins/choose-twin-owner.ts'
+import { type TwinKeys, unsigned } from './twins/recognise-twin-roles.ts'
 
 /** The server, the role of the binding and our records, as a turn finds them. */
 export interface TurnFacts
@@ -24,6 +24,7 @@ export interface TurnFacts
       'watched' | 'guard' | 'exempt' | 'exemptOids' | 'adminOids' | 'guardReaders' | 'guardedOwners'
     > {
   readonly twinKeepers: GuardRecord['twinKeepers']
+  readonly twinKeys: TwinKeys
   /** The limit of statements, as a setting. */
   readonly statementTimeout: string
   /** Records that the service keeps itself, where the database has none. */
@@ -40,6 +41,7 @@ interface BeginRow
     | 'guardReaders'
     | 'guardedOwners'
     | 'twinKeepers'
+    | 'twinKeys'
     | 'kept'
   > {
   readonly schema: string | null
@@ -62,7 +64,8 @@ function readComment(tx: Tx, schema: ReturnType<typeof selectGuard>) {
  * Sets what later statements of the transaction depend on, and reads about the server and our records, by one statement.
  * Fails where the records belong to a former role of the binding.
  */
-export async function readTurnFacts(tx: Tx, lockTimeoutMs: number, sign?: SignGuard): Promise<TurnFacts> {
+export async function readTurnFacts(tx: Tx, lockTimeoutMs: number, keys?: TwinKeys): Promise<TurnFacts> {
+  const sign = keys?.sign
   // Names in what we write are looked up among the built-ins alone, and temporary objects of a session never come first.
   const [row] = await tx<BeginRow[]>`
     select set_config('search_path', 'pg_catalog, pg_temp', true),
@@ -108,6 +111,7 @@ export async function readTurnFacts(tx: Tx, lockTimeoutMs: number, sign?: SignGu
     guardReaders: [],
     guardedOwners: [],
     twinKeepers: [],
+    twinKeys: keys ?? unsigned,
     kept: [],
     guard: {
       schema: schema ?? chooseGuardName(namesakes),

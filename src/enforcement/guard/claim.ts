@@ -1,8 +1,10 @@
 import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../db/quote.ts'
 import type { Sql } from '../../db/sql.ts'
+import type { SignOtherwise } from '../logins/mark.ts'
 import { isTwinOwnerName, twinOwnerPrefix } from '../names.ts'
 import type { Step } from '../plan.ts'
 import { Unfit } from '../states/explain-failure.ts'
+import type { TwinKeys } from '../twins/recognise-twin-roles.ts'
 import type { SignGuard } from './find-guard.ts'
 import type { GuardRecord } from './read-record.ts'
 
@@ -15,6 +17,13 @@ export interface Claimant {
   hasRival(by: 'address' | 'name'): Promise<boolean>
   /** Signs the records, which tells them from a schema that another role made under their name. */
   readonly sign?: SignGuard
+  /** With the other keys that the service has. */
+  readonly signOtherwise?: SignOtherwise
+}
+
+/** Undefined: the claimant signs nothing. */
+export function keysOf({ databaseId, sign, signOtherwise }: Claimant): TwinKeys | undefined {
+  return sign && { databaseId, sign, ...(signOtherwise && { signOtherwise }) }
 }
 
 /** For an operator who knows that no service keeps these masks any more. */

@@ -1,9 +1,12 @@
 import { quoteIdentifier } from '../../db/quote.ts'
 import type { Sql } from '../../db/sql.ts'
+import type { TwinRole } from '../catalog.ts'
+import { nameAttempts } from '../names.ts'
 import { joinTwinOwner, prepareTwinOwner } from '../notes.ts'
 import type { Target } from '../policy.ts'
 import { assignTwinOwners } from '../twins/assign-twin-owners.ts'
-import { chooseTwinOwner, readTwinRoles, type TwinOwnerFacts } from '../twins/choose-twin-owner.ts'
+import { chooseTwinOwner, isRevocable, type TwinOwnerFacts } from '../twins/choose-twin-owner.ts'
+import { lookAtTwinRoles } from '../twins/recognise-twin-roles.ts'
 import type { Finding } from './finding.ts'
 
 /** Tables of one owner. `named`: rules name them. */
@@ -27,7 +30,7 @@ export async function checkTwinOwners(
   tables: readonly Target[],
 ): Promise<Record<'refusals' | 'warnings' | 'closedSchemas', Finding[]>> {
   const { version, user } = facts
-  const twinRoles = await readTwinRoles(sql, facts)
+  const twinRoles = await lookAtTwinRoles(sql, facts)
   const roles = new Map(
     named.map(({ owner, oid, isOfSuperuser }) => [owner, { oid, superuser: isOfSuperuser }]),
   )
@@ -37,7 +40,7 @@ export async function checkTwinOwners(
   const home = chooseTwinOwner(facts, twinRoles).name
   const without = named.filter((one) => one.ours && owners.of(one) === null)
   return {
-    refusals: await checkHome(sql, facts, home),
+    refusals: await checkHome(sql, facts, home, twinRoles),
     warnings: without.map(({ owner, oid, tables: names }) => {
       const { name } = chooseTwinOwner(facts, twinRoles, oid)
       return {
@@ -58,9 +61,11 @@ export async function checkTwinOwners(
 
 async function checkHome(
   sql: Sql,
-  { version, user, createsRoles }: TwinOwnerFacts,
+  facts: TwinOwnerFacts,
   name: string,
+  twinRoles: readonly TwinRole[],
 ): Promise<Finding[]> {
+  const { version, user, createsRoles } = facts
   const twins = quoteIdentifier(name)
   const [row] = await sql<{ usable: boolean }[]>`
     select pg_catalog.pg_has_role(oid, ${version >= 160000 ? 'SET' : 'MEMBER'}) as usable
@@ -71,10 +76,27 @@ async function checkHome(
       code: 'NoTwinOwner',
       message: row
         ? `The role of the binding cannot act as ${twins}, which owns the masked twins. If you did not create that role, drop it first.`
-        : `The role of the binding cannot create ${twins}, which is to own the masked twins.`,
+        : `The role of the binding cannot create ${twins}, which is to own the masked twins.${describeUnused(facts, twinRoles)}`,
       statements: row ? [joinTwinOwner(name, user, version)] : prepareTwinOwner(name, user, version),
     },
   ]
+}
+
+/** Roles that were prepared, by whichever role, and would let another one read masked tables. */
+function describeUnused(facts: TwinOwnerFacts, twinRoles: readonly TwinRole[]): string {
+  const wanted = new Set(nameAttempts(facts.database))
+  const offered = twinRoles.filter(
+    ({ name, members }) => wanted.has(name) && members.some(({ member }) => member === facts.user),
+  )
+  return offered
+    .map(({ name, members, isBare }) => {
+      const intruder = members.find((one) => one.member !== facts.user && !isRevocable(one, facts))
+      const right = intruder?.mayAct ? 'can act as' : 'can give itself'
+      const twins = quoteIdentifier(name)
+      if (intruder) return ` ${quoteIdentifier(intruder.member)} ${right} ${twins}, so that role is not used.`
+      return isBare ? '' : ` ${twins} owns functions or relations, so that role is not used.`
+    })
+    .join('')
 }
 
 async function checkSchemas(

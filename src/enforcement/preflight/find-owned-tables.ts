@@ -2,7 +2,8 @@ import type { Sql } from '../../db/sql.ts'
 import { findGuard } from '../guard/find-guard.ts'
 import type { Target } from '../policy.ts'
 import { findRelations } from '../read-relations.ts'
-import { findTwinOwner } from '../twins/choose-twin-owner.ts'
+import { chooseTwinOwner, readTwinOwnerFacts } from '../twins/choose-twin-owner.ts'
+import { lookAtTwinRoles } from '../twins/recognise-twin-roles.ts'
 
 /**
  * The masked tables that roles own, with partitions, children, parents and materialized views over them, by the role's
@@ -14,7 +15,8 @@ export async function findOwned(
   tables: readonly Target[],
 ): Promise<Map<number, string[]>> {
   const guard = await findGuard(sql)
-  const twinOwner = await findTwinOwner(sql)
+  const facts = await readTwinOwnerFacts(sql)
+  const { name: twinOwner } = chooseTwinOwner(facts, await lookAtTwinRoles(sql, facts))
   const { relations: found } = await findRelations(sql, tables, guard ?? [], 'all', twinOwner)
   const oids = found.map(({ oid }) => oid)
   // Views over twins are none of it.

@@ -6,9 +6,10 @@ import { selectGuard } from '../guard/find-guard.ts'
 import { markPrefix } from '../logins/mark.ts'
 import { driftTrigger } from '../names.ts'
 import { listServing } from '../twins/assign-twin-owners.ts'
-import { chooseTwinOwner, readTwinOwnerFacts, readTwinRoles } from '../twins/choose-twin-owner.ts'
+import { chooseTwinOwner, readTwinOwnerFacts } from '../twins/choose-twin-owner.ts'
 import { dropTwinOwners } from '../twins/drop-twin-owner.ts'
 import { readDeparture } from '../twins/read-departure.ts'
+import { lookAtTwinRoles } from '../twins/recognise-twin-roles.ts'
 
 /** Something of ours that is in a database, or on its server. */
 export interface Leftover {
@@ -51,7 +52,7 @@ function describeRemoval({ kind, name }: Omit<Leftover, 'statement'>): string {
 /** The role that owns the schemas of twins, and those that own the twins of one owner's tables each. */
 async function listTwinOwners(sql: Sql): Promise<{ home: string; serving: string[] }> {
   const facts = await readTwinOwnerFacts(sql)
-  const twinRoles = await readTwinRoles(sql, facts)
+  const twinRoles = await lookAtTwinRoles(sql, facts)
   const serving = listServing({ ...facts, twinRoles }).map(({ name }) => name)
   return { home: chooseTwinOwner(facts, twinRoles).name, serving }
 }

@@ -1,6 +1,7 @@
+import { longestMark } from '../../db/login-mark.ts'
 import type { Sql } from '../../db/sql.ts'
-import type { Intruder, TwinRole } from '../catalog.ts'
-import { nameAttempts, shadowPrefix, twinOwnerName, twinOwnerPrefix } from '../names.ts'
+import type { Intruder, NamedRole, TwinRole } from '../catalog.ts'
+import { nameAttempts, twinOwnerName, twinOwnerPrefix } from '../names.ts'
 
 /** The facts that decide under which name the role of the binding can have an owner of twins. */
 export interface TwinOwnerFacts {
@@ -56,7 +57,10 @@ export function chooseTwinOwner(
     const there = wanted.filter(({ name, isUsable }) => isUsable && byName.has(name))
     const ours = there.find(({ intruders }) => intruders.every((one) => isRevocable(one, facts)))
     if (ours) return ours
-    if (!canCreate) return there[0] ?? first
+    const keeper = there.find(({ name }) => byName.get(name)?.isKeeper)
+    if (!canCreate && keeper) return keeper
+    // An operator may have created it, and not granted it yet.
+    if (!canCreate && !isMember(byName.get(first.name), user)) return first
     const free = wanted.find(({ name }) => !byName.has(name))
     if (free) return free
   }
@@ -73,30 +77,18 @@ export function chooseTwinOwner(
   }
 }
 
-/** A superuser may act as any role, as may one with CREATEROLE before PostgreSQL 16: it takes those alone that are ours. */
+/**
+ * A superuser may act as any role, as may one with CREATEROLE before PostgreSQL 16. A binding that can create roles takes those alone that
+ * are ours. Where they have to be prepared, one that owns code is not taken.
+ */
 export function isHeld({ version, user, superuser, createsRoles }: TwinOwnerFacts, role: TwinRole): boolean {
   if (superuser || (createsRoles && version < 160000)) return role.isOurs
-  return role.members.some(({ member }) => member === user)
+  const isFit = role.isOurs || (!createsRoles && (role.isBare || role.isKeeper))
+  return isFit && isMember(role, user)
 }
 
-/**
- * Roles that lost their mark, as with a former role of the binding, are known by the record: `keepers` own the twins of
- * recorded tables, or the schemas of these. An earlier release took roles of others over; one that owns code stays out.
- */
-export function recognise(
-  roles: readonly Omit<TwinRole, 'isOurs'>[],
-  keepers: readonly number[],
-): TwinRole[] {
-  return roles.map((role) => ({
-    ...role,
-    isOurs: role.isMarked || (role.isBare && keepers.includes(role.oid)),
-  }))
-}
-
-/** The role that owns the schemas of the twins, outside of a turn, where nothing is known of the server yet. */
-export async function findTwinOwner(sql: Sql): Promise<string> {
-  const facts = await readTwinOwnerFacts(sql)
-  return chooseTwinOwner(facts, await readTwinRoles(sql, facts)).name
+function isMember(role: TwinRole | undefined, user: string): boolean {
+  return role?.members.some(({ member }) => member === user) ?? false
 }
 
 export async function readTwinOwnerFacts(sql: Sql): Promise<TwinOwnerFacts> {
@@ -116,13 +108,13 @@ export function isRevocable(
   return superuser || version < 160000 || grantor === user
 }
 
-export async function readTwinRoles(sql: Sql, facts: TwinOwnerFacts): Promise<TwinRole[]> {
+export async function readTwinRoles(sql: Sql, facts: TwinOwnerFacts): Promise<NamedRole[]> {
   const { version, database, superuser, createsRoles } = facts
   const mayAct = version >= 160000 ? sql`m.inherit_option or m.set_option` : sql`true`
   // Where a role can be created for every owner of tables, none is shared by chance.
   const shared = superuser || createsRoles ? [] : nameAttempts(database)
   const isTrusted = (role: string) => sql`(${sql(role)}.rolsuper or ${sql(role)}.rolname = current_user)`
-  const roles = await sql<Omit<TwinRole, 'isOurs'>[]>`
+  return await sql<NamedRole[]>`
     select r.oid::int8 as oid, r.rolname::text as name,
       pg_catalog.pg_has_role(r.oid, 'MEMBER WITH ADMIN OPTION') as "isAdministered", coalesce((
       select jsonb_agg(jsonb_build_object('member', e.rolname, 'grantor', g.rolname, 'mayAct', ${mayAct})
@@ -130,14 +122,10 @@ export async function readTwinRoles(sql: Sql, facts: TwinOwnerFacts): Promise<Tw
       from pg_catalog.pg_auth_members m join pg_catalog.pg_roles e on e.oid = m.member
         and (not e.rolsuper or e.rolname = current_user)
       left join pg_catalog.pg_roles g on g.oid = m.grantor where m.roleid = r.oid), '[]') as members,
-      k.is_marked as "isMarked",
-      -- It is asked of roles without a mark alone: those with one own very many twins.
-      k.is_marked or not exists (select from pg_catalog.pg_shdepend d where d.refclassid = 'pg_catalog.pg_authid'::regclass
-        and d.refobjid = r.oid and d.deptype = 'o'
-        and d.dbid = (select oid from pg_catalog.pg_database where datname = current_database())
-        and (d.classid = 'pg_catalog.pg_proc'::regclass or d.classid = 'pg_catalog.pg_class'::regclass and exists (
-          select from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-          where c.oid = d.objid and not pg_catalog.starts_with(n.nspname, ${shadowPrefix})))) as "isBare",
+      exists (select from pg_catalog.pg_auth_members m join pg_catalog.pg_roles e on e.oid = m.member and ${isTrusted('e')}
+        join pg_catalog.pg_roles g on g.oid = m.grantor and ${isTrusted('g')} where m.roleid = r.oid) as "isJoined",
+      (select d.description from pg_catalog.pg_shdescription d where d.objoid = r.oid
+        and d.classoid = 'pg_catalog.pg_authid'::regclass and pg_catalog.pg_column_size(d.description) <= ${longestMark}) as comment,
       case when r.rolname = any(${shared}::text[]) then array(
         select distinct o.rolname::text from pg_catalog.pg_shdepend d join pg_catalog.pg_rewrite w on w.ev_class = d.objid
         join pg_catalog.pg_depend s on s.classid = 'pg_catalog.pg_rewrite'::regclass and s.objid = w.oid
@@ -146,9 +134,5 @@ export async function readTwinRoles(sql: Sql, facts: TwinOwnerFacts): Promise<Tw
         where d.refclassid = 'pg_catalog.pg_authid'::regclass and d.refobjid = r.oid
           and d.classid = 'pg_catalog.pg_class'::regclass and d.deptype = 'o'
           and d.dbid = (select oid from pg_catalog.pg_database where datname = current_database())) end as reads
-    from pg_catalog.pg_roles r cross join lateral (select exists (
-        select from pg_catalog.pg_auth_members m join pg_catalog.pg_roles e on e.oid = m.member and ${isTrusted('e')}
-        join pg_catalog.pg_roles g on g.oid = m.grantor and ${isTrusted('g')} where m.roleid = r.oid)) as k(is_marked)
-    where pg_catalog.starts_with(r.rolname::text, ${twinOwnerPrefix}) order by r.oid`
-  return recognise(roles, [])
+    from pg_catalog.pg_roles r where pg_catalog.starts_with(r.rolname::text, ${twinOwnerPrefix}) order by r.oid`
 }

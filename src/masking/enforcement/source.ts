@@ -197,8 +197,12 @@ export function createEnforcementSource(options: SourceOptions) {
     claimantOf(databaseId: string) {
       return {
         databaseId,
-        sign: (text: string) =>
-          createHmac('sha256', secrets.derive('guard marks')).update(text).digest('base64url'),
+        sign: (text: string) => signWith(secrets.derive('guard marks'), text),
+        signOtherwise(text: string) {
+          const { older, newer } = secrets.deriveOthers('guard marks')
+          const sign = (key: Buffer) => signWith(key, text)
+          return { older: older.map(sign), newer: newer.map(sign) }
+        },
         async nameOwner(owner: string) {
           const [row] = await sql<{ tenantId: string }[]>`
             select tenant_id as "tenantId" from masked_database where id = ${databaseId}`
@@ -231,4 +235,8 @@ export function createEnforcementSource(options: SourceOptions) {
       }
     },
   }
+}
+
+function signWith(key: Buffer, text: string): string {
+  return createHmac('sha256', key).update(text).digest('base64url')
 }

@@ -178,11 +178,12 @@ forEachCluster((cluster) => {
         const twins = ['masked_app.people', 'masked_app.staff']
         const owners = await Promise.all(twins.map(ownerOf))
         // As after the role of a former binding was dropped.
-        for (const name of owners) await run(`revoke "${name}" from current_user`)
+        for (const name of owners)
+          await run(`revoke "${name}" from current_user; comment on role "${name}" is null`)
         const { notes, steps } = await mask()
         assert.deepEqual(notes, [])
         assert.deepEqual(
-          steps.filter(({ sql }) => !sql.startsWith('GRANT "masquerade_twins_')),
+          steps.filter(({ sql }) => !/^(GRANT|COMMENT ON ROLE) "masquerade_twins_/.test(sql)),
           [],
         )
         assert.deepEqual((await mask()).steps, [])
@@ -207,7 +208,9 @@ forEachCluster((cluster) => {
           ]) {
             await mask()
             const before = await ownerOf(twin)
-            await run(`revoke "${before}" from current_user; ${spy} "${before}"`)
+            await run(
+              `revoke "${before}" from current_user; comment on role "${before}" is null; ${spy} "${before}"`,
+            )
             await mask()
             assert.deepEqual((await mask()).steps, [])
             const source = spy.includes('function') ? 'lair.spy()' : 'lair.spied'

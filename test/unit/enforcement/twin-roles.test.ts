@@ -10,8 +10,14 @@ function countReads(count: number, isGranted: boolean) {
   const twinRoles = Array.from({ length: count }, (_, at): TwinRole => {
     const name = twinOwnerName('sales', 0, 100_000 + at)
     const member = { member: isGranted ? 'binder' : 'mallory', grantor: 'mallory', mayAct: true }
-    const role = { oid: 20_000 + at, isAdministered: false, members: [member], isMarked: false }
-    const rest = { isBare: true, isOurs: false, reads: null }
+    const role = {
+      oid: 20_000 + at,
+      isAdministered: false,
+      members: [member],
+      isJoined: false,
+      comment: null,
+    }
+    const rest = { isKeeper: false, isBare: true, isOurs: false, mark: null, reads: null }
     return {
       ...role,
       ...rest,
@@ -26,7 +32,7 @@ function countReads(count: number, isGranted: boolean) {
     database: 'sales',
     user: 'binder',
     superuser: false,
-    createsRoles: true,
+    createsRoles: false,
     twinRoles,
   }
   const found = [listServing(facts).length, listChosen(facts).length]
