@@ -221,7 +221,8 @@ forUsualCluster((cluster) => {
       await run(`create table public.person (id int, email text);
         alter table public.person owner to "${target.role('owner')}";
         create role "masquerade_twins_${database}";
-        grant "masquerade_twins_${database}", "${target.role('owner')}" to "${target.role('binder')}", "${target.role('creator')}";
+        grant "masquerade_twins_${database}" to "${target.role('binder')}";
+        grant "${target.role('owner')}" to "${target.role('binder')}", "${target.role('creator')}";
         grant create on database "${database}" to "${target.role('binder')}", "${target.role('creator')}"`)
     })
     after(() => target?.[Symbol.asyncDispose]())
