@@ -6,6 +6,7 @@ import {
   grantRelation,
   hasOtherExempt,
   leave,
+  markOwners,
   maskRelation,
   prepareGuards,
   prepareOwner,
@@ -90,6 +91,8 @@ export function diffOpenings(snapshot: Snapshot, desired: Desired): StepGroup[] 
   const groups: StepGroup[] = []
   if (masked.length > 0) {
     groups.push(groupOf(null, plan, ({ steps }) => prepareBase(steps, plan, desired.owners)))
+    // Closing does not need them, and a role that may write comments can hold the lock that each of them takes.
+    groups.push({ target: { name: 'marks of owners of twins' }, steps: markOwners(snapshot, desired.owners) })
     if (snapshot.superuser && !snapshot.watched)
       groups.push({ target: { name: 'event trigger' }, steps: createWatch(snapshot.guard.schema) })
     const schemas = groupOf(null, plan, prepareSchemas).steps

@@ -86,6 +86,7 @@ function prepare(plan: Plan): void {
   const { steps, snapshot, desired } = plan
   if (desired.masked.length === 0) return
   for (const owner of desired.owners) prepareOwner(steps, snapshot, owner)
+  steps.push(...markOwners(snapshot, desired.owners))
   prepareGuards(steps, snapshot)
   if (snapshot.superuser && !snapshot.watched) steps.push(...createWatch(snapshot.guard.schema))
   prepareSchemas(plan)
@@ -160,15 +161,12 @@ export function prepareOwner(steps: Step[], snapshot: Snapshot, { name, intruder
   const owner = quoteIdentifier(name)
   const known = snapshot.roles.get(name)
   const role = snapshot.twinRoles.find((one) => one.name === name)
-  const comment = (mark: string) => `COMMENT ON ROLE ${owner} IS ${quoteLiteral(mark)}`
-  const marking = { why: 'to know it again, whatever other roles are named' }
   if (!known)
     steps.push(
       { sql: `CREATE ROLE ${owner} NOLOGIN`, why: 'a role to own twins' },
       {
-        ...marking,
-        sql: comment('masquerade twins'),
-        writeFor: { role: name, write: (oid) => comment(snapshot.writeTwinMark(oid)) },
+        ...markOwner(name, 'masquerade twins'),
+        writeFor: { role: name, write: (oid) => markOwner(name, snapshot.writeTwinMark(oid)).sql },
       },
     )
   else if (known.excess.length > 0)
@@ -183,14 +181,29 @@ export function prepareOwner(steps: Step[], snapshot: Snapshot, { name, intruder
       why: 'no other role acts as an owner of twins',
     })
   const holds = snapshot.roles.get(snapshot.user)?.memberOf.includes(name)
-  if (role?.isOurs && role.mark !== null && (snapshot.superuser || snapshot.createsRoles))
-    steps.push({ ...marking, sql: comment(role.mark) })
   if (holds || (role?.isJoined && snapshot.superuser)) return
   const self = snapshot.version >= 160000 ? ' WITH SET TRUE, INHERIT FALSE' : ''
   steps.push({
     sql: `GRANT ${owner} TO CURRENT_USER${self}`,
     why: 'to make twins in its name',
   })
+}
+
+/** The marks that owners of twins lack, or that an older key signed. Since PostgreSQL 16 a comment takes ADMIN on the role, too. */
+export function markOwners(snapshot: Snapshot, owners: readonly TwinOwner[]): Step[] {
+  const { superuser, createsRoles, version, twinRoles } = snapshot
+  const names = new Set(owners.map(({ name }) => name))
+  return twinRoles.flatMap(({ name, isOurs, isAdministered, mark }) => {
+    const mayMark = superuser || (createsRoles && (version < 160000 || isAdministered))
+    return names.has(name) && isOurs && mark !== null && mayMark ? [markOwner(name, mark)] : []
+  })
+}
+
+function markOwner(name: string, mark: string): Step {
+  return {
+    sql: `COMMENT ON ROLE ${quoteIdentifier(name)} IS ${quoteLiteral(mark)}`,
+    why: 'to know it again, whatever other roles are named',
+  }
 }
 
 export function maskRelation(plan: Plan, wanted: DesiredRelation, remade: ReadonlySet<number>): void {

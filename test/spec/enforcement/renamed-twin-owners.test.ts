@@ -5,6 +5,7 @@ import pg from 'pg'
 import { type Database, openDatabase } from '../../../src/db/database.ts'
 import { createKeptRecords } from '../../../src/enforcement/guard/kept-records.ts'
 import { reconcile } from '../../../src/enforcement/reconcile.ts'
+import { PartlyEnforced } from '../../../src/enforcement/reconcile-by-relation.ts'
 import { findMissing } from '../../../src/enforcement/states/find-cause.ts'
 import { clause } from '../../support/clause.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
@@ -189,7 +190,7 @@ forEachCluster((cluster) => {
 
     clause(
       'ENF-373',
-      'Owners of twins that an earlier release created stay in use where they own recorded twins or the schemas of these, own neither functions nor relations elsewhere, and have no other role as a member. The next turn marks them. Others are replaced.',
+      'Owners of twins that an earlier release created stay in use where they own recorded twins or the schemas of these, own neither functions nor relations elsewhere, and have no other role as a member. The next turn marks them where it may (ENF-376). Others are replaced.',
       async () => {
         const { analyst, run, ownerOf, ask } = scene
         await mask()
@@ -238,6 +239,125 @@ forEachCluster((cluster) => {
         assert.equal(steps.filter(({ sql }) => sql.startsWith('COMMENT ON ROLE')).length, 2)
         assert.deepEqual((await settle()).steps, [])
         assert.deepEqual(await ownersOfTwins(), owners)
+      },
+    )
+  })
+
+  describe('marks of owners of twins that cannot be written', () => {
+    let scene: Awaited<ReturnType<typeof createScene>>
+    before(async () => {
+      scene = await createScene(cluster)
+    })
+    after(() => scene.target[Symbol.asyncDispose]())
+
+    clause(
+      'ENF-376',
+      'An owner of twins whose comment the role of the binding may not write stays in use as it is, with or without a mark: since PostgreSQL 16 a comment takes CREATEROLE and ADMIN on the role. …',
+      async () => {
+        const { target, run, readAs, ask, owner, database, version } = scene
+        const makers = [
+          await target.createRole('former', 'LOGIN CREATEROLE'),
+          await target.createRole('heir', 'LOGIN CREATEROLE'),
+        ]
+        const [former, heir] = makers
+        for (const maker of makers)
+          await run(`grant "${owner}" to "${maker}"; grant create on database "${database}" to "${maker}"`)
+        await run(`create table app.more (id int, mail text); insert into app.more values (1, 'zqcanary');
+          alter table app.more owner to "${owner}"; grant select on app.more to public`)
+        const settle = (as: string, wanted: string[], keys: Partial<typeof claimant> & object = {}) =>
+          reconcile(target.connectAs(as), policy(wanted.map((one) => rule(`app.${one}.mail`))), {
+            claimant: { ...claimant, ...keys },
+          })
+        await settle('former', ['people'])
+        const twins = await run(
+          `select rolname::text as name from pg_roles where rolname ~ '^masquerade_twins_(.*_)?${database}$'`,
+        )
+        const owned = await scene.ownerOf('masked_app.people')
+        for (const { name } of twins)
+          await run(`comment on role "${name}" is null; grant "${name}" to "${heir}"`)
+        await run(
+          `reassign owned by "${former}" to "${heir}"; drop owned by "${former}"; drop role "${former}"`,
+        )
+        const listMarks = (steps: readonly { sql: string }[]) =>
+          steps.filter(({ sql }) => sql.startsWith('COMMENT ON ROLE')).length
+        const isBarred = version >= 160000
+        const turns = [['people'], ['people', 'more'], ['people', 'more']]
+        for (const [at, wanted] of turns.entries()) {
+          const { steps } = await settle('heir', wanted)
+          assert.equal(listMarks(steps), !isBarred && at === 0 ? twins.length : 0)
+          assert.equal(await scene.ownerOf('masked_app.people'), owned)
+          for (const table of wanted) {
+            await assert.rejects(readAs('analyst', `select mail from app.${table}`), refused)
+            const [row] = await readAs('analyst', `select mail from masked_app.${table}`)
+            assert.equal(row?.mail, 'XXXX')
+          }
+        }
+        // With ADMIN it is marked, and the mark stays after that.
+        for (const { name } of twins) await run(`grant "${name}" to "${heir}" with admin option`)
+        assert.equal(listMarks((await settle('heir', ['people', 'more'])).steps), isBarred ? twins.length : 0)
+        for (const { name } of twins) await run(`revoke admin option for "${name}" from "${heir}"`)
+        // The secret key was replaced since: a mark that cannot be written anew is worth what it was.
+        const keys = {
+          sign: (text: string) => `newer${text.length}`,
+          signOtherwise: (text: string) => ({ older: [claimant.sign(text)], newer: [] }),
+        }
+        assert.equal(
+          listMarks((await settle('heir', ['people', 'more'], keys)).steps),
+          isBarred ? 0 : twins.length,
+        )
+        assert.equal(await scene.ownerOf('masked_app.people'), owned)
+        await run(`revoke select on app.more from public; grant select on app.more to public`)
+        await settle('heir', ['people', 'more'], keys)
+        await assert.rejects(readAs('analyst', 'select mail from app.more'), refused)
+        await settle('heir', [], keys)
+        assert.equal(await ask(`has_table_privilege('${scene.analyst}', 'app.people', 'select')`), true)
+        await run(`drop table app.more`)
+        for (const { name } of twins)
+          if (await ask(`exists (select from pg_roles where rolname = '${name}')`))
+            await run(`drop owned by "${name}"; drop role "${name}"`)
+      },
+    )
+
+    clause(
+      'ENF-377',
+      'No relation waits for the mark of an owner of twins that is there: where the mark cannot be written, masked columns are closed, the state says so, and a later turn writes it.',
+      async () => {
+        const { run, readAs } = scene
+        const one = [rule('app.staff.mail')]
+        const { database } = scene.target
+        await reconcile(database, policy(one), { claimant })
+        const name = await scene.ownerOf('masked_app.staff')
+        await run(`comment on role "${name}" is null`)
+        const holder = new pg.Client(scene.target.url)
+        await holder.connect()
+        try {
+          // As a role with CREATEROLE can before PostgreSQL 16.
+          await holder.query(`begin; comment on role "${name}" is null`)
+          await run(
+            `create table app.late (id int, mail text); grant select on app.late to "${scene.analyst}"`,
+          )
+          const later = policy([...one, rule('app.late.mail')])
+          await assert.rejects(
+            reconcile(database, later, { claimant }),
+            (error: unknown) =>
+              error instanceof PartlyEnforced &&
+              error.unfinished.length === 1 &&
+              error.unfinished[0]?.target === 'marks of owners of twins' &&
+              error.unfinished[0]?.isClosed === true,
+          )
+          await assert.rejects(readAs('analyst', 'select mail from app.late'), refused)
+          assert.deepEqual(await readAs('analyst', 'select mail from masked_app.late'), [])
+          await holder.query('rollback')
+          const { steps } = await reconcile(database, later, { claimant })
+          assert.deepEqual(
+            steps.map(({ sql }) => sql.replace(/ IS .*/s, '')),
+            [`COMMENT ON ROLE "${name}"`],
+          )
+        } finally {
+          await holder.end()
+          await reconcile(database, policy([]), { claimant })
+          await run('drop table if exists app.late')
+        }
       },
     )
   })
