@@ -20,13 +20,15 @@ export function findRemade(plan: Plan): ReadonlySet<number> {
     const own = known && twins.get(quoteQualified(known.schema, known.name))
     const observed = own ?? findStray(strays, twin)
     if (!observed) continue
+    // The twin of a view may have other types than the view by its own text: asked for again, it would be dropped in each turn.
+    const isWanted = known && twin && observed === own && isDefinedAsWanted(known, observed, twin)
     if (
       !twin ||
       shared.has(quoteQualified(observed.schema, observed.name)) ||
       observed.schema !== twin.schema ||
       observed.name !== twin.name ||
       (observed.owner !== twin.owner && !canReown(snapshot, desired, observed, twin)) ||
-      !replaceable(observed, twin, relation, observed === own) ||
+      (!isWanted && !replaceable(observed, twin, relation, observed === own)) ||
       relation.reads.some((oid) => gone.has(oid))
     )
       gone.add(relation.oid)
@@ -117,7 +119,7 @@ export function makeTwin(
   const isKnown = known?.wanted === wantedText(twin)
   // PostgreSQL has refused this very twin before: asking again would change nothing.
   if (isKnown && known.made === null) return false
-  const asWanted = isKnown && observed !== undefined && isDefinedAsMade(known, observed, twin)
+  const asWanted = !!known && observed !== undefined && isDefinedAsWanted(known, observed, twin)
   // A view that cannot have a twin has none, nor keeps an older one that may show more; the view itself is closed.
   const gone = removeTwin(plan, { ...twin, owner: standing?.owner ?? twin.owner }, 'a twin that is refused')
   const together = `${relation.schema}.${relation.name}`
@@ -197,6 +199,11 @@ function renameColumns(observed: ObservedTwin, { columns, owner }: DesiredTwin):
 
 export function isAsMade(known: Twin, observed: ObservedTwin, twin: DesiredTwin): boolean {
   return observed.owner === twin.owner && isDefinedAsMade(known, observed, twin)
+}
+
+/** There is nothing to replace in it. */
+function isDefinedAsWanted(known: Twin, observed: ObservedTwin, twin: DesiredTwin): boolean {
+  return known.wanted === wantedText(twin) && isDefinedAsMade(known, observed, twin)
 }
 
 function isDefinedAsMade(known: Twin, observed: ObservedTwin, twin: DesiredTwin): boolean {

@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, describe } from 'node:test'
+import { reconcile } from '../../../src/enforcement/reconcile.ts'
+import { clause } from '../../support/clause.ts'
+import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
+import { forEachCluster } from '../../support/postgres.ts'
+
+/** Twins whose columns have other types than those of their views. */
+forEachCluster((cluster) => {
+  describe('steady twins', () => {
+    let target: Awaited<ReturnType<typeof createMaskedDatabase>>
+    let reader = ''
+    const run = (text: string) => target.database.sql.unsafe(text)
+    const rules = ['hr.client.mail', 'hr.client.nick'].map((place) => rule(place))
+    const enforce = async (wanted = rules) => (await reconcile(target.database, policy(wanted))).steps
+    const typeOf = async (view: string, column: string) => {
+      const [row] = await run(`select format_type(atttypid, atttypmod) as type from pg_attribute
+        where attrelid = 'masked_hr.${view}'::regclass and attname = '${column}'`)
+      return row?.type
+    }
+    const identify = async () => {
+      const rows = await run(`select relname, oid from pg_class where relkind = 'v'
+        and relnamespace = 'masked_hr'::regnamespace order by 1`)
+      return new Map(rows.map(({ relname, oid }) => [relname, oid]))
+    }
+
+    before(async () => {
+      target = await createMaskedDatabase(cluster)
+      reader = await target.createRole('reader')
+      await run('create extension citext schema public')
+    })
+    after(() => target[Symbol.asyncDispose]())
+    beforeEach(async () => {
+      await enforce([])
+      await run(`drop schema if exists hr cascade; create schema hr; grant usage on schema hr to public;
+        create domain hr.address as text; create table hr.client (id int, mail hr.address, nick citext, note text);
+        insert into hr.client values (1, 'a@b.c', 'al', 'one');
+        create view hr.gathered as select id, array_agg(mail) as mails from hr.client group by id;
+        create view hr.nicks as select id, nullif(nick, '') as nick from hr.client;
+        create view hr.whole as select c.id, c as client from hr.client c;
+        grant select on all tables in schema hr to "${reader}"`)
+    })
+
+    const kept =
+      'A turn leaves a twin as it is that is wanted and defined as when it was made, also where its columns have other types than those of its view…'
+
+    clause('ENF-380', kept, async () => {
+      assert.notEqual((await enforce()).length, 0)
+      assert.deepEqual(
+        [await typeOf('gathered', 'mails'), await typeOf('nicks', 'nick'), await typeOf('whole', 'client')],
+        ['text[]', 'text', 'masked_hr.client'],
+      )
+      const made = await identify()
+      assert.deepEqual(await enforce(), [])
+      // What stands is not made again for a change elsewhere.
+      await run('create table hr.other (id int, mail text)')
+      assert.notEqual((await enforce([...rules, rule('hr.other.mail')])).length, 0)
+      const later = await identify()
+      assert.equal(later.delete('other'), true)
+      assert.deepEqual(later, made)
+    })
+
+    clause('ENF-380', `${kept.slice(0, -1)}: arrays of a domain, text of citext…`, async () => {
+      await enforce()
+      // Unmasked in the twin of the table, the column has its domain there.
+      const noted = [rule('hr.client.note')]
+      await enforce(noted)
+      assert.equal(await typeOf('gathered', 'mails'), 'hr.address[]')
+      assert.deepEqual(await enforce(noted), [])
+      await enforce()
+      assert.equal(await typeOf('gathered', 'mails'), 'text[]')
+      await run(`drop view hr.gathered, hr.nicks;
+        create view hr.gathered as select id, count(mail) as mails from hr.client group by id;
+        create view hr.nicks as select id, length(nick) as nick from hr.client;
+        grant select on all tables in schema hr to "${reader}"`)
+      assert.notEqual((await enforce()).length, 0)
+      assert.deepEqual(
+        [await typeOf('gathered', 'mails'), await typeOf('nicks', 'nick')],
+        ['bigint', 'integer'],
+      )
+      assert.deepEqual(await enforce(), [])
+      assert.deepEqual(await target.runAs('reader', 'select mails::int from masked_hr.gathered'), [
+        { mails: 1 },
+      ])
+    })
+  })
+})
