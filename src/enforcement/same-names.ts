@@ -22,10 +22,14 @@ export class NamesExchanged extends Error {
   readonly isMisled: boolean
 
   constructor(found: readonly Changed[], misled: readonly Misled[]) {
-    const [below, others] = [misled.filter(isBelowDomain), misled.filter((one) => !isBelowDomain(one))]
+    const isTold = (one: Misled) => isBelowDomain(one) || one.types !== null
+    const told = misled
+      .filter(isTold)
+      .map((one) => (isBelowDomain(one) ? describeBelow(one) : describeTypes(one)))
+    const others = misled.filter((one) => !isTold(one))
     const names = [...found.map(({ name }) => name), ...others.map(describeMisled)]
     const blamed = `other sessions renamed, replaced, overloaded or gave away ${names.slice(0, mostNamed).join(', ')}`
-    const reasons = [...(names.length > 0 ? [blamed] : []), ...below.slice(0, mostNamed).map(describeBelow)]
+    const reasons = [...(names.length > 0 ? [blamed] : []), ...told.slice(0, mostNamed)]
     super(reasons.join('; '))
     this.schemas = [...new Set(found.flatMap(({ schema }) => schema ?? []))]
     this.isMisled = found.length === 0
@@ -43,6 +47,11 @@ function describeMisled({ name, used }: Misled): string {
 /** No session is to blame: the same text leads to another one, as masked columns have the type below their domain. */
 function describeBelow({ name, used, replaced }: Misled): string {
   return `the twin ${name} would use ${used} where the view uses ${replaced}, as a masked column has the type below its domain: cast the column to that type in the view, or rename one of the two`
+}
+
+/** Which of the two causes it was is not known: an exchange of names for a moment, or a text that leads to another type for good. */
+function describeTypes({ name, types }: Misled): string {
+  return `the twin ${name} would have the type ${types?.[0]} where its view or row policy has ${types?.[1]}: if names were exchanged meanwhile, the next turn makes the twin; else leave that type out of the view or policy`
 }
 
 /** PostgreSQL's words for a name that leads nowhere by now, and for grants that were changed by another session. */

@@ -14,6 +14,8 @@ export interface Misled {
   readonly used: string | null
   /** What its relation uses instead, with an argument of a domain; null: there is none. */
   readonly replaced: string | null
+  /** A type that it has without a dependency, and the other one that its relation has there; null: these are the same. */
+  readonly types: readonly [own: string, theirs: string] | null
   /** Where it uses less than its relation, or in another order: all that it uses, in its order. */
   readonly uses: readonly number[] | null
   /** What its relation uses then, with twins in place of what is masked. */
@@ -27,7 +29,8 @@ export interface Misled {
  * with the recorded twins in place of what is masked. It may depend on what the view or the policies depend on, and on what masks and
  * deferred literals take. Functions, operators and relations come in the order in which the view or the policies have them: each of two may
  * be of a role that is to see the arguments of one call alone. No function is missing: PostgreSQL reads `app.f(x)` as a cast where a role
- * has named a type `app.f`, and the checks of that type get the value. Nor is a type that has no dependency. `isMisled` judges the rows.
+ * has named a type `app.f`, and the checks of that type get the value. Nor is a type that has no dependency;
+ * types of rows of what is masked are those of its twin. `isMisled` judges the rows.
  */
 export function selectMisled(
   tx: Sql,
@@ -42,6 +45,7 @@ export function selectMisled(
   const replacement = tx`m.relations[pg_catalog.array_position(s.relations, u.oid)]`
   return tx<Misled[]>`
     select pg_catalog.format('%I.%I', t.s, t.r) as name, pg_catalog.pg_describe_object(x.class, x.oid, 0) as used, ${selectReplaced(tx)} as replaced,
+      case when x.oid is null then ${selectTypesApart(tx)} end as types,
       case when not j.differs then u.uses end as uses, case when not j.differs then f.uses end as known
     from unnest(${twins.map(({ schema }) => schema)}::text[],
       ${twins.map(({ name }) => name)}::text[], ${made.map(({ relation }) => relation.oid)}::int8[]::oid[],
@@ -69,12 +73,15 @@ export function selectMisled(
     cross join lateral (select s.has_calls or ${hidesTypes(tx, tx`w.ev_action::text`)} as is_compared) h
     cross join lateral (
       select coalesce(pg_catalog.array_agg(coalesce(case when u.kind = 'relid' then ${replacement} end, u.oid)::int8 order by u.at), '{}') as uses,
-        pg_catalog.array_agg(u.oid order by u.at) filter (where ${isNeverMissing(tx)}) as needed
-      from (${selectTree(tx)}) v cross join ${listUses(tx, tx`v.tree`)} u where h.is_compared or s.is_ordered
+        pg_catalog.array_agg(u.oid order by u.at) filter (where ${isNeverMissing(tx)}) as needed,
+        pg_catalog.array_agg(u.oid order by u.at) filter (where ${isType(tx)}) as types
+      from (select u.kind, u.at, coalesce(y.oid, u.oid) as oid from (${selectTree(tx)}) v cross join ${listUses(tx, tx`v.tree`)} u
+        left join lateral (${selectTwinType(tx, snapshot, released)}) y on true where h.is_compared or s.is_ordered) u
     ) f
     cross join lateral (
       select coalesce(pg_catalog.array_agg(u.oid::int8 order by u.at), '{}') as uses,
-        pg_catalog.array_agg(u.oid order by u.at) filter (where ${isNeverMissing(tx)}) as needed
+        pg_catalog.array_agg(u.oid order by u.at) filter (where ${isNeverMissing(tx)}) as needed,
+        pg_catalog.array_agg(u.oid order by u.at) filter (where ${isType(tx)}) as types
       from ${listUses(tx, tx`w.ev_action::text`)} u where h.is_compared or s.is_ordered
     ) u
     left join lateral (select d.class, d.oid from ${usesOf(tx)} d where case
@@ -124,6 +131,25 @@ const isRelation = (tx: Sql, row: Part) => tx`${row}.refclassid = 'pg_catalog.pg
 
 /** Class and OID of an object as one number. */
 const keyOf = (tx: Sql, row: Part) => tx`(${row}.refclassid::int8 << 32) + ${row}.refobjid::int8`
+
+/** The first type without a dependency that is another one in the twin; null: there is none, or one of the two has fewer. */
+function selectTypesApart(tx: Sql) {
+  return tx`(select array[pg_catalog.format_type(y.own, null), pg_catalog.format_type(y.theirs, null)]
+    from unnest(u.types, f.types) with ordinality y(own, theirs, at)
+    where y.own <> y.theirs and pg_catalog.cardinality(u.types) = pg_catalog.cardinality(f.types) order by y.at limit 1)`
+}
+
+/** The type of the rows of a twin, or of arrays of these, where `u` is that of its relation: the text of the view moves there as well. */
+function selectTwinType(tx: Sql, { guard }: Snapshot, released: readonly number[]) {
+  return tx`select case when y.oid = e.oid then k.oid else k.typarray end as oid
+    from pg_catalog.pg_type y
+    join pg_catalog.pg_type e on e.oid = case when y.typrelid = 0 then y.typelem else y.oid end and y.oid in (e.oid, e.typarray)
+    join ${tx(guard.schema)}.relation g on g.oid = e.typrelid and g.oid <> all(${released}::int8[]::oid[])
+    join pg_catalog.pg_namespace h on h.nspname = g.twin ->> 'schema'
+    join pg_catalog.pg_class x on x.relnamespace = h.oid and x.relname = g.twin ->> 'name'
+    join pg_catalog.pg_type k on k.oid = x.reltype
+    where ${isType(tx)} and y.oid = u.oid and not t.reads_own`
+}
 
 /** The rule of the view, or the row policies, that the text of a twin was printed from. */
 function selectSources(tx: Sql) {
@@ -191,6 +217,8 @@ function listUses(tx: Sql, tree: Part) {
 /** Whether a twin has types without a dependency: of JSON_VALUE … RETURNING, JSON_TABLE and the like, or of an empty array. */
 const hidesTypes = (tx: Sql, tree: Part) =>
   tx`(pg_catalog.strpos(${tree}, '{JSONRETURNING ') > 0 or pg_catalog.strpos(${tree}, ' :elements <>') > 0)`
+
+const isType = (tx: Sql) => tx`u.kind in ('typid', 'element_typeid')`
 
 /** Operators may be, and relations are compared by the dependencies. */
 const isNeverMissing = (tx: Sql) => tx`u.kind not in ('opno', 'relid')`

@@ -220,7 +220,14 @@ forEachCluster((cluster) => {
         `json_value(to_jsonb(${value}), '$' returning lair.word error on empty error on error) is not null`
       for (const use of [
         () => show('array[]::lair.word[] is null', 'hr.client c'),
-        ...(majorOf(cluster) < 17 ? [] : [() => show(returned('s.word')), () => restrict(returned('mail'))]),
+        () => show('array[]::hr.client[] is null or array[]::lair.word[] is null', 'hr.client c'),
+        ...(majorOf(cluster) < 17
+          ? []
+          : [
+              () => show(returned('s.word')),
+              () => restrict(returned('mail')),
+              () => show(`${returned('s.word')} or json_query('{}', '$' returning hr.client[]) is null`),
+            ]),
       ])
         clause('ENF-369', typed, async () => {
           await makeWords()
@@ -232,6 +239,30 @@ forEachCluster((cluster) => {
           assert.equal(await look('select * from masked_hr.client'), '[{"id":1,"mail":"XXXX"}]')
         })
     }
+
+    clause(
+      'ENF-379',
+      'Where a type that PostgreSQL records no dependency on would be another in a twin than in its relation, the reason names both types…',
+      async () => {
+        await makeWords()
+        await show('array[]::hr.client[] is null or array[]::lair.word[] is null', 'hr.client c')
+        // Each twin is made while the names are others.
+        await run(`create function public.swap() returns event_trigger language plpgsql security definer as
+            'begin alter schema lair rename to aside; alter schema den rename to lair; alter schema aside rename to den; end';
+          create event trigger before_view on ddl_command_start when tag in ('CREATE VIEW') execute function public.swap();
+          create event trigger after_view on ddl_command_end when tag in ('CREATE VIEW') execute function public.swap()`)
+        const reason = await enforce()
+        await run('drop function public.swap() cascade')
+        assert.match(
+          reason,
+          /^"hr"."both": the twin masked_hr."both" would have the type den\.word where its view or row policy has lair\.word: if names/,
+        )
+        assert.deepEqual(await countStrangers(), [{ count: 0 }])
+        assert.match(await look('select * from hr."both"'), /permission denied/)
+        assert.equal(await enforce(), '')
+        assert.match(await look('select * from masked_hr."both"'), /"mail":"XXXX"/)
+      },
+    )
 
     clause(
       'ENF-351',

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { isMisled } from '../../../src/enforcement/twins/select-misled.ts'
 
 const judge = (uses: readonly number[] | null, known: readonly number[] | null) =>
-  isMisled({ name: '', used: null, replaced: null, uses, known })
+  isMisled({ name: '', used: null, replaced: null, types: null, uses, known })
 
 test('a twin may use less than its relation, in the same order, and nothing else', () => {
   assert.equal(judge([], [1, 2]), false)
