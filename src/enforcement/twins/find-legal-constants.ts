@@ -168,11 +168,15 @@ const harmlessParts = [
 const objectFields = [
   'funcid funcresulttype funccollid inputcollid opno opfuncid opresulttype opcollid hashfuncid negfuncid consttype constcollid',
   'typeId collation collOid type resulttype resultcollid casetype casecollid coalescetype coalescecollid array_typeid array_collid',
-  'element_typeid refcontainertype refelemtype refrestype refcollid',
+  'element_typeid refcollid',
 ].flatMap((names) => names.split(' '))
 
-/** Their other fields: parts inside, modes, lengths and places in the text. */
+/**
+ * Their other fields: parts inside, modes, lengths and places in the text. So are the types of a subscript: its text names none, and takes
+ * them from what it subscripts. That is VALUE, or a part that has its own type in a field above.
+ */
 const plainFields = [
+  'refcontainertype refelemtype refrestype',
   'arg args expr result defresult elements elemexpr refupperindexpr reflowerindexpr refexpr refassgnexpr op boolop nulltesttype',
   'booltesttype argisrow useOr multidims funcretset funcvariadic opretset funcformat coerceformat relabelformat typmod typeMod reftypmod',
   'resulttypmod consttypmod constlen constbyval constisnull constvalue location list_start list_end',

@@ -279,17 +279,35 @@ describe('code of roles while masks are made', () => {
             ${hidden.map((check, at) => `create domain sandbox.d${at} as text check (${check})`).join('; ')};
             create domain sandbox.below as sandbox.name check (length(value) < 9);
             create domain sandbox.label as sandbox.tag check (value is not null and value::text <> 'b');
-            create table sandbox.bait (${hidden.map((_, at) => `v${at} sandbox.d${at}`).join()}, below sandbox.below, label sandbox.label);
-            insert into sandbox.bait values (${hidden.map(() => "'raw'").join()}, 'raw', 'a');
+            create domain sandbox.labels as sandbox.tag[]
+              check (cardinality(value) < 9 and (value[1] is not null or value is not null) and (value[1]::text = 'a') is not false);
+            create domain sandbox.names as sandbox.name[] check (length(value[1]) > 2 or value[2:3] is not null);
+            create domain sandbox.above as sandbox.labels check (value[1]::text is null);
+            -- The texts of these name the type of the role.
+            create domain sandbox.nested as sandbox.labels check (value[cardinality(value)]::text is null);
+            create domain sandbox.cast as sandbox.tag[] check (value[1:2]::text[] is not null);
+            create table sandbox.bait (${hidden.map((_, at) => `v${at} sandbox.d${at}`).join()}, below sandbox.below, label sandbox.label,
+              labels sandbox.labels, names sandbox.names, above sandbox.above, nested sandbox.nested, "cast" sandbox.cast);
+            insert into sandbox.bait values (${hidden.map(() => "'raw'").join()}, 'raw', 'a', '{a}', '{raw}', '{}', '{}', '{a}');
             ${writeTrap(owner)};
             create function sandbox.spring(sandbox.tag) returns text language sql as $$ select sandbox.trap('x') $$;
             create cast (sandbox.tag as text) with function sandbox.spring(sandbox.tag)`,
         )
-        const columns = [...hidden.map((_, at) => `v${at}`), 'below', 'label']
+        const columns = [
+          ...hidden.map((_, at) => `v${at}`),
+          ...['below', 'label', 'labels', 'names', 'above', 'nested', 'cast'],
+        ]
         await reconcile(target.database, policy(columns.map((column) => rule(`sandbox.bait.${column}`))))
         assert.equal(await countSprung(target.database), 0)
-        const [row] = await sql.unsafe('select * from masked_sandbox.bait')
-        assert.deepEqual(Object.values(row ?? {}), [...hidden.map(() => null), 'XXXX', 'a'])
+        const arrays =
+          'labels::text as labels, names::text as names, above::text as above, nested::text as nested, "cast"::text as "cast"'
+        const [row] = await sql.unsafe(
+          `select ${columns.slice(0, -5).join()}, ${arrays} from masked_sandbox.bait`,
+        )
+        assert.deepEqual(Object.values(row ?? {}), [
+          ...hidden.map(() => null),
+          ...['XXXX', 'a', '{}', '{}', '{}', null, null],
+        ])
         await sql.unsafe("select 'a'::sandbox.tag::text")
         assert.equal(await countSprung(target.database), 1, 'the bait works')
       },
