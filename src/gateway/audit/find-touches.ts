@@ -63,12 +63,13 @@ function changesUnnamed(kind: string | undefined, node: Node, names: Names): boo
 }
 
 /**
- * The statement grants a role, or a privilege on a relation that shows masked columns: until the gateway has heard of it, values that
- * later statements show without naming their relation are not recognised.
+ * The statement grants a role, or a privilege on a relation that shows masked columns, or may give that another owner: until the gateway
+ * has heard of it, values that later statements show without naming their relation are not recognised.
  */
 function grants(kind: string | undefined, node: Node, names: Names): boolean {
   if (kind === 'CreateSchemaStmt')
     return (node.schemaElts ?? []).some((element: Node) => grants(...unwrap(element), names))
+  if (kind === 'ReassignOwnedStmt') return true
   if (kind === 'GrantRoleStmt') return node.is_grant === true
   if (kind !== 'GrantStmt' || node.is_grant !== true || node.objtype !== 'OBJECT_TABLE') return false
   if (node.targtype === 'ACL_TARGET_ALL_IN_SCHEMA') return true

@@ -14,7 +14,7 @@ const failing = ['domain', 'reindex', 'cluster', 'vacuum', 'analyze', 'analyse',
 /** Words of statements that run what is not in them. */
 const running = ['prepare', 'execute', 'do', 'function', 'procedure', 'operator', 'aggregate', ...textRunners]
 /** Words of statements by which a role gets values that it could not read before. */
-const granting = ['grant']
+const granting = ['grant', 'reassign']
 const word = /[\p{L}\p{N}\p{M}_$]+/gu
 const maxNameBytes = 63
 /** Of a name that PostgreSQL has cut: it cuts in front of a character. */

@@ -158,6 +158,15 @@ forEachCluster((cluster) => {
       },
     )
 
+    clause('GATE-274', 'REASSIGN OWNED is `unparsed`, as a GRANT is (GATE-268):…', async () => {
+      // It is recorded when it is sent, also where PostgreSQL denies it.
+      for (const text of [
+        `reassign owned by current_user to ${role('auditor')}`,
+        `select 1; ReAssign Owned By ${role('helper')}, session_user To current_user`,
+      ])
+        assert.ok((await database.watch('helper', text)).isUnparsed, text)
+    })
+
     clause(
       'GATE-269',
       'The gateway knows of a privilege on a masked relation, of its new owner and of a membership in a role a…',

@@ -211,6 +211,7 @@ export const cases: readonly (readonly [text: string, touched: string])[] = [
   ['grant select on all tables in schema sales to bob', '!'],
   ['create schema more grant select on public.customers to bob', '!'],
   ['grant alice to bob', '!'],
+  ['reassign owned by alice to bob', '!'],
   ["create function f() returns text language sql as 'select 1'", '!'],
   ['create procedure p() begin atomic; select email from customers; end', '! email'],
   // Functions that run a text, called by another notation or from the definition of something else
