@@ -1,5 +1,8 @@
 import { quoteQualified } from '../../db/quote.ts'
 import type { Sql } from '../../db/sql.ts'
+import { sqlstateOf } from '../../db/sqlstate.ts'
+import type { Tx } from '../../db/transaction.ts'
+import { sqlstate } from '../../kernel/sqlstate.ts'
 import type { ObservedTwin, StrayTwin } from '../catalog.ts'
 import { type AclEntry, aclAsJson, listGrants, type RoleNames } from '../grants/read-acl.ts'
 import { isOn } from '../read-relations.ts'
@@ -15,9 +18,48 @@ interface TwinRow extends Omit<ObservedTwin, 'grants' | 'columnGrants'> {
   readonly columnAcls: readonly { readonly column: string; readonly acl: readonly AclEntry[] }[]
 }
 
+interface NamedTwin {
+  readonly schema: string
+  readonly name: string
+  /** Its definition is not read, as that takes a lock. */
+  readonly isHeld: boolean
+}
+
+/**
+ * The same where one of them cannot be printed: it has no definition then, and is taken for one that is not as it was made. A type without a
+ * dependency, as of an empty array, may be dropped under a twin. The owner of that type must not keep others from their masks.
+ */
+export async function readPrintableTwins(
+  tx: Tx,
+  twins: readonly NamedTwin[],
+  names: RoleNames,
+  version: number,
+): Promise<ObservedTwin[]> {
+  try {
+    return await tx.savepoint(() => readTwins(tx, twins, names, version))
+  } catch (error) {
+    const printed = twins.filter(({ isHeld }) => !isHeld)
+    if (sqlstateOf(error) !== sqlstate.internalError || printed.length === 0) throw error
+    const held = twins.filter(({ isHeld }) => isHeld)
+    if (printed.length === 1)
+      return await readTwins(
+        tx,
+        [...held, ...printed.map((twin) => ({ ...twin, isHeld: true }))],
+        names,
+        version,
+      )
+    // By halves: one of thousands is found by a few statements.
+    const half = printed.length >> 1
+    return [
+      ...(await readPrintableTwins(tx, [...held, ...printed.slice(0, half)], names, version)),
+      ...(await readPrintableTwins(tx, printed.slice(half), names, version)),
+    ]
+  }
+}
+
 export async function readTwins(
   tx: Sql,
-  twins: readonly { schema: string; name: string; isHeld: boolean }[],
+  twins: readonly NamedTwin[],
   names: RoleNames,
   version: number,
 ): Promise<ObservedTwin[]> {
