@@ -40,7 +40,8 @@ export type Database = {
   sql: Sql
   /**
    * The same for statements that an open transaction waits for. They have connections of their own: transactions that hold
-   * all others would wait for each other. Send nothing here that waits for a lock.
+   * all others would wait for each other. Send nothing here that waits for a lock. A read waits for those of tables: a statement
+   * that takes ACCESS EXCLUSIVE queues between it and the transaction, so each such statement needs a `lock_timeout` (SVC-124).
    */
   aside: Sql
   /** Runs `run` again from its start after a serialization failure or deadlock, so it must have no other effects. */

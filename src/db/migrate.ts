@@ -1,13 +1,15 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
+import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { OperatorError } from '../kernel/operator-error.ts'
-import { lockUntilCommit } from './advisory-locks.ts'
+import { codeOf, sqlstate } from '../kernel/sqlstate.ts'
+import { limitWaits, lockUntilCommit } from './advisory-locks.ts'
 import { type Database, schemaName, type Tx } from './database.ts'
 import { addPartitions } from './partitions.ts'
 import type { Query } from './query.ts'
-import { isRetryable } from './sqlstate.ts'
+import { isRetryable, sqlstateOf } from './sqlstate.ts'
 
 export type Migration = { number: number; name: string; checksum: string; text: string }
 export type AppliedMigration = { number: number; name: string; checksum: string }
@@ -40,17 +42,47 @@ export function readMigrations(directory = migrationDirectory): Migration[] {
 }
 
 /**
+ * SVC-124: a migration that waits for a table makes every later statement on it wait. One of these may be a question of a node
+ * on another connection, for which the transaction waits that has the table: PostgreSQL cannot see that circle.
+ */
+const longestWaitMs = 500
+const pauseMs = 1_000
+const mostTries = 120
+
+/**
  * Brings the database to the newest migration in one transaction: all of it, or nothing. Nodes that start together
  * queue on the advisory lock and find the work done. Returns the numbers that were applied.
  */
-export async function migrate(database: Database, migrations = readMigrations()): Promise<number[]> {
-  return await database.transaction((tx) => migrateWithin(tx, migrations))
+export async function migrate(
+  database: Database,
+  migrations = readMigrations(),
+  tries = mostTries,
+): Promise<number[]> {
+  for (let left = tries - 1; ; left--) {
+    try {
+      return await database.transaction((tx) => migrateWithin(tx, migrations, longestWaitMs))
+    } catch (error) {
+      if (sqlstateOf(error) !== sqlstate.lockNotAvailable) throw error
+      if (left <= 0)
+        throw new OperatorError(
+          `the migration was not made: other transactions used its tables at each of ${tries} tries; start again when imports and backups have ended`,
+          { cause: error },
+        )
+      await setTimeout(pauseMs)
+    }
+  }
 }
 
-/** The same as a part of a transaction. */
-export async function migrateWithin(tx: Tx, migrations: readonly Migration[]): Promise<number[]> {
+/** The same as a part of a transaction. It waits as long as that does, unless `waitMs` limits the wait for each table. */
+export async function migrateWithin(
+  tx: Tx,
+  migrations: readonly Migration[],
+  waitMs?: number,
+): Promise<number[]> {
   await tx`set local statement_timeout = 0`
   await lockUntilCommit(tx, 'migrations')
+  // Behind the lock of other nodes: their migrations may take long.
+  if (waitMs !== undefined) await tx`select ${limitWaits(tx, waitMs)}`
   await prepareSchema(tx)
   const pending = choosePending(await readApplied(tx), migrations)
   const [before] = await tx`select pg_current_xact_id()::text as id`
@@ -122,8 +154,9 @@ async function apply(
   try {
     await tx.unsafe(text)
   } catch (error) {
-    // A deadlock with a node that serves: the whole transaction is tried again.
-    if (!(error instanceof pg.DatabaseError) || isRetryable(error)) throw error
+    // A deadlock with a node that serves, or a table that it uses: the whole transaction is tried again.
+    const isBusy = isRetryable(error) || codeOf(error) === sqlstate.lockNotAvailable
+    if (!(error instanceof pg.DatabaseError) || isBusy) throw error
     throw new OperatorError(`migration ${label} failed and nothing was changed: ${error.message}`, {
       cause: error,
     })

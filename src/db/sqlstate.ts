@@ -51,7 +51,7 @@ function unavailable(cause: Error): Problem {
 
 /** Connection, shutdown, being kept out, fail-over (a server turned read-only), exhaustion, time-outs, retries that ran out. */
 function isUnavailability(code: string): boolean {
-  return /^(08|28|3D|53|57|58|40001|40P01|55000|55P03|25006)/.test(code)
+  return /^(08|28|3D|53|57|58|40001|40P01|55000|55P03|25006|25P03)/.test(code)
 }
 
 /** Of a server's text that is passed on: a hostile one would fill the log and the store. */

@@ -6,6 +6,7 @@ import { openDatabase } from '../../../src/db/database.ts'
 import { translateConstraints, translateDatabaseError } from '../../../src/db/sqlstate.ts'
 import { OperatorError } from '../../../src/kernel/operator-error.ts'
 import { Problem } from '../../../src/kernel/problem.ts'
+import { clause } from '../../support/clause.ts'
 import { createTestDatabase, forEachCluster } from '../../support/postgres.ts'
 
 /** Everything a careless logger could print. */
@@ -84,6 +85,28 @@ forEachCluster((cluster) => {
     await hasty.close()
     assert.ok(late instanceof Problem && late.problem === 'DatabaseUnavailable', inspect(late))
   })
+
+  clause(
+    'SVC-125',
+    "A request whose session the service's database ends is 503 and changes nothing, also where its transaction was idle for…",
+    async () => {
+      await using testing = await createTestDatabase(cluster)
+      const { sql } = testing.database
+      await sql`create table note (text text)`
+      const hasty = openDatabase({ url: testing.url, poolSize: 1, idleInTransactionTimeoutMs: 50 })
+      const late = await reject(
+        hasty.transaction(async (tx) => {
+          await tx`insert into note values ('first')`
+          // The process stands still: it reads the server's word about the end as the answer to the next statement.
+          Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_000)
+          await tx`insert into note values ('second')`
+        }),
+      )
+      await hasty.close()
+      assert.ok(late instanceof Problem && late.problem === 'DatabaseUnavailable', inspect(late))
+      assert.deepEqual(await sql`select * from note`, [])
+    },
+  )
 
   it('runs nothing outside a transaction whose connection was lost between two statements', async () => {
     await using testing = await createTestDatabase(cluster)
