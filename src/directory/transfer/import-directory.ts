@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { writeAudit } from '../../db/audit.ts'
+import { appendChanges } from '../../db/change-log.ts'
 import type { Tx } from '../../db/database.ts'
 import { Problem } from '../../kernel/problem.ts'
 import { findRoleTemplate } from '../objects/role-templates.ts'
@@ -10,7 +11,7 @@ import { findImportedRights } from './find-imported-rights.ts'
 import { type FirstPasswords, setFirstPasswords } from './first-passwords.ts'
 import { type Definition, ImportFailed, type ImportOutcome, maxFaults } from './import-result.ts'
 import { watchAdministrators } from './keep-administrators.ts'
-import { logImport } from './log-import.ts'
+import { logImport, rememberKinds } from './log-import.ts'
 import { createUpdateTables } from './match-staged.ts'
 import { nothingPruned, prune, rememberSpoken } from './prune.ts'
 import { type ReadLine, readCsvLines, readJsonLines } from './read-file.ts'
@@ -59,11 +60,13 @@ export async function importDirectory(tx: Tx, wishes: Import): Promise<ImportOut
     rememberSpoken: () => (wishes.prune ? rememberSpoken(tx, stage.counts) : undefined),
   })
   const invitations = await setFirstPasswords(tx, tenantId, passwords, wishes.inviteHours)
-  // Behind the hashes, which take long: other writes wait for the counter of revisions from here to the commit.
-  await logImport(tx, tenantId, applied.unlogged)
+  await rememberKinds(tx, tenantId)
   const pruned = applied.spoken ? await prune(tx, tenantId, applied.spoken) : nothingPruned
   await checkAdministrators()
   const given = await findImportedRights(tx, tenantId, await listGiven())
+  // Behind all that takes long or locks rows: other writes wait for the counter of revisions from here to the commit.
+  await logImport(tx, tenantId, applied.unlogged)
+  if (pruned.changes.length > 0) await appendChanges(tx, tenantId, pruned.changes)
   const { created, changed, unchanged } = applied
   const { removed, names: removedNames, unnamed: removedOthers } = pruned
   const actor = { kind: 'operator', tenantId, objectId: tenantId, applicationId: tenantId }

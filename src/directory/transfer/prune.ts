@@ -1,4 +1,4 @@
-import { appendChanges, type Change } from '../../db/change-log.ts'
+import type { Change } from '../../db/change-log.ts'
 import type { Tx } from '../../db/database.ts'
 import type { Query } from '../../db/query.ts'
 import { resources } from '../objects/kinds/resources.ts'
@@ -35,6 +35,8 @@ export interface Pruned {
   readonly removed: number
   readonly names: readonly string[]
   readonly unnamed: Readonly<Record<string, number>>
+  /** For the log, behind all that locks rows. */
+  readonly changes: readonly Change[]
 }
 
 interface Removal {
@@ -42,7 +44,7 @@ interface Removal {
   readonly name: string
 }
 
-export const nothingPruned: Pruned = { removed: 0, names: [], unnamed: {} }
+export const nothingPruned: Pruned = { removed: 0, names: [], unnamed: {}, changes: [] }
 const mostNames = 100
 
 /**
@@ -59,7 +61,6 @@ export async function prune(tx: Tx, tenantId: string, { kinds, lines }: Spoken):
   ]
   const objects = await pruneObjects(tx, tenantId, kinds, own)
   const changes = [...edges.map(({ change }) => change), ...objects.changes]
-  if (changes.length > 0) await appendChanges(tx, tenantId, changes)
   const removals: Removal[] = [...objects.removals, ...edges]
   const unnamed: Record<string, number> = {}
   for (const { kind } of removals.slice(mostNames)) unnamed[kind] = (unnamed[kind] ?? 0) + 1
@@ -67,6 +68,7 @@ export async function prune(tx: Tx, tenantId: string, { kinds, lines }: Spoken):
     removed: removals.length,
     names: removals.slice(0, mostNames).map(({ kind, name }) => `${kind} ${name}`),
     unnamed,
+    changes,
   }
 }
 

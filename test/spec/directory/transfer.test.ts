@@ -19,7 +19,7 @@ const userAdministrator = 'fe930be7-5e62-47db-91af-98c3a49a38b1'
 async function importText(
   { transaction, sql }: Database,
   text: string,
-  { chunkLength = 1000, format = 'json' as 'csv' | 'json' } = {},
+  { chunkLength = 1000, format = 'json' as 'csv' | 'json', prune = false } = {},
 ) {
   const [instance] = await sql<{ tenant_id: string }[]>`select tenant_id from instance`
   const bytes = Buffer.from(text)
@@ -28,7 +28,7 @@ async function importText(
   }
   const tenantId = instance?.tenant_id ?? ''
   return await transaction((tx) =>
-    importDirectory(tx, { tenantId, fileName: 'test', chunks: chunks(), format }),
+    importDirectory(tx, { tenantId, fileName: 'test', chunks: chunks(), format, prune }),
   )
 }
 
@@ -600,6 +600,66 @@ describe('import and export from the command line', () => {
         return { importing }
       })
       assert.equal((await importing).created, 1)
+    },
+  )
+
+  clause(
+    'DIR-360',
+    'Nor do they wait while `--prune` removes objects, memberships and owners: an import logs its changes behind the last…',
+    async () => {
+      const { database } = service
+      const { sql } = database
+      const [instance] = await sql<{ tenant_id: string }[]>`select tenant_id from instance`
+      const tenantId = instance?.tenant_id ?? ''
+      const device = (id: string) => ({
+        type: 'device',
+        id,
+        accountEnabled: true,
+        deviceId: randomUUID(),
+        displayName: 'x',
+        operatingSystem: 'Linux',
+        operatingSystemVersion: '1',
+      })
+      const [lost, kept, owner] = [randomUUID(), randomUUID(), randomUUID()]
+      const devices = [device(lost), device(kept)]
+      await importText(database, lines(...devices), { prune: true })
+      await importText(database, lines(user({ id: owner })))
+      const newest = async () =>
+        (await sql<{ value: number }[]>`select value from revision_counter`)[0]?.value ?? 0
+      const begin = await newest()
+      // The device that the file gives an owner is none of its own: it is purged in the same import.
+      const file = lines(device(randomUUID()), devices[1] ?? {}, {
+        type: 'owner',
+        object: lost,
+        owner,
+      })
+      const { importing } = await database.transaction(async (tx) => {
+        // As a change of the device does: its owner is added beside it.
+        await tx`select from directory_object where tenant_id = ${tenantId} and id = ${lost} for no key update`
+        const importing = importText(database, file, { prune: true })
+        await waitUntil('the import waits for what it is to remove', async () => {
+          const rows = await sql`
+            select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+              and query like '%spoken_object%for update'`
+          return rows.length > 0
+        })
+        let status = 0
+        const token = service.tokenFor({ kind: 'application', permissions: ['Group.Create'] })
+        void service
+          .request('POST', '/v1.0/groups', { token, body: group({ type: undefined }) })
+          .then((answer) => {
+            status = answer.status
+          })
+        await waitUntil('the group is created meanwhile', () => status === 201)
+        return { importing }
+      })
+      assert.equal((await importing).removed, 1)
+      const logged = await sql<{ revision: number; entity: string; kind: string }[]>`
+        select revision, entity, kind from change_log where revision > ${begin} order by revision`
+      assert.deepEqual(
+        logged.map(({ revision, entity, kind }) => `${revision - begin} ${entity} ${kind}`),
+        ['1 group created', '2 device created', '3 device ownerAdded', '4 device purged'],
+      )
     },
   )
 })
