@@ -159,7 +159,9 @@ export interface Twin {
   readonly wanted: string
   /** The definition that PostgreSQL stored, to see whether a role has changed it. Null: PostgreSQL refused ours. */
   readonly made: string | null
-  /** A hash of the same as parsed, as of the definition of a view. Undefined: the record is of an earlier release. */
+  /** `DesiredTwin.source` as of then. Undefined: a node of an earlier release made it, which ignores this and `parsed`. */
+  readonly source?: string | null
+  /** A hash of what was made as parsed, as of the definition of a view. */
   readonly parsed?: string | null
   /** It could not be changed, because a session used it, so every role lost it until it can. */
   readonly isClosed?: boolean

@@ -3,7 +3,7 @@ import type { Guard, Relation, Snapshot, StrayTwin } from './catalog.ts'
 import { grantAccess, type Remembered, remember } from './grants/access.ts'
 import { exemptions, listAdministrators, listRoleMakers, withAncestors } from './grants/roles.ts'
 import { listGuardReaders } from './guard/guard-readers.ts'
-import { wantedText } from './guard/guard-steps.ts'
+import { isWanted } from './guard/guard-steps.ts'
 import { everybody } from './names.ts'
 import {
   exemptNameTaken,
@@ -265,7 +265,8 @@ function sourceOf({ restrictions, parsed }: Relation, isRead: boolean): string |
 }
 
 function isRefused(guard: Guard | undefined, twin: DesiredTwin): boolean {
-  return guard?.twin?.made === null && guard.twin.wanted === wantedText(twin)
+  const known = guard?.twin
+  return known?.made === null && isWanted(known, twin) && (known.source ?? null) === twin.source
 }
 
 /**

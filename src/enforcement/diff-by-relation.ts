@@ -21,9 +21,9 @@ import {
   createWatch,
   forgetTwin,
   isCompared,
+  isWanted,
   markClosed,
   remembersGrants,
-  wantedText,
   writeExempt,
   writeGuard,
 } from './guard/guard-steps.ts'
@@ -222,13 +222,14 @@ function keepsTwin(
 ): boolean {
   const known = guard?.twin
   const { twin, relation, isHeld } = wanted
-  if (!known || known.isClosed || !isCompared(known.wanted)) return false
-  if (!isHeld) return twin !== null && known.wanted === wantedText(twin) && isAsMade(known, observed, twin)
+  if (!known || known.isClosed || !isCompared(known)) return false
+  if (!isHeld) return twin !== null && isWanted(known, twin) && isAsMade(known, observed, twin)
   if (relation.definition === null)
     return (
       twin !== null &&
       relation.obstacle === null &&
-      known.wanted === wantedText(twin) &&
+      isWanted(known, twin) &&
+      (known.source ?? null) === twin.source &&
       observed.owner === twin.owner
     )
   const masked = new Set(desired.masked.map((one) => one.relation.oid))

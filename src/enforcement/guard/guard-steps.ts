@@ -70,37 +70,42 @@ export function forget(schema: string, oid: number): Step {
   }
 }
 
-/** The definition that we ask for as one text: columns, SELECT and options, and what the SELECT was printed from. */
-export function wantedText({
-  columns,
-  select,
-  source,
-  securityBarrier,
-  securityInvoker,
-}: DesiredTwin): string {
-  const definition = [columns, select, securityBarrier, securityInvoker]
-  if (source !== null) return JSON.stringify([...definition, source])
-  return JSON.stringify(namesCode.test(select) ? [...definition, 'compared'] : definition)
+/**
+ * The definition that we ask for as one text: columns, SELECT and options. Nothing else: nodes of the last release make twins again that
+ * have more in it.
+ */
+export function wantedText({ columns, select, securityBarrier, securityInvoker }: DesiredTwin): string {
+  return JSON.stringify([columns, select, securityBarrier, securityInvoker])
+}
+
+/** The recorded twin was asked for by the same definition. Records of builds between 0.1 and 0.2 may have a mark behind it. */
+export function isWanted({ wanted }: Twin, twin: DesiredTwin): boolean {
+  const text = wantedText(twin)
+  return wanted === text || JSON.stringify(JSON.parse(wanted).slice(0, 4)) === text
 }
 
 /** False: a twin of an earlier release that may call others than its relation does. */
-export function isCompared(wanted: string): boolean {
+export function isCompared({ wanted, source }: Twin): boolean {
+  if (source !== undefined) return true
   const [, select, , , mark] = JSON.parse(wanted)
   return mark !== undefined || !namesCode.test(select)
 }
 
 /**
  * Conditions of row policies, and calls, operators and casts with the schema of a role. Up to 0.1 PostgreSQL could find others by these
- * names than the relation uses, and twins were kept: they are made again once.
+ * names than the relation uses, and twins were kept: they are compared once.
  */
 const namesCode = /pg_has_role\(current_user|OPERATOR\(|\.(?:"[^"]*"|\w)+\(|::(?:"[^"]*"|\w)+\./
 
 /** True when the row says what it would say after this plan, apart from what PostgreSQL makes of the twin. */
 export function remembers(guard: Guard | undefined, wanted: DesiredRelation): boolean {
   if (!guard || guard.twin?.isClosed) return false
-  const { twin: kept, ...row } = rowOf(wanted)
-  const twin = guard.twin && { schema: guard.twin.schema, name: guard.twin.name, wanted: guard.twin.wanted }
-  return isSame(twin, kept) && isSameRow(guard, row)
+  const { twin } = wanted
+  const isSameTwin =
+    twin && guard.twin
+      ? guard.twin.schema === twin.schema && guard.twin.name === twin.name && isWanted(guard.twin, twin)
+      : guard.twin === twin
+  return isSameTwin && remembersGrants(guard, wanted)
 }
 
 /** The same without a look at the twin. */
@@ -161,6 +166,16 @@ function writeRecord(schema: string, row: StoredGuard, twin: string): Step {
   }
 }
 
+/** For a twin that a node of the last release made. It is compared with its relation before the transaction commits. */
+export function recordParsed(guard: string, oid: number, { schema, name, source }: DesiredTwin): Step {
+  const hash = hashView(`to_regclass(${quoteLiteral(quoteQualified(schema, name))})`)
+  return {
+    sql: `UPDATE ${tableIn(guard)} SET twin = twin || ${json({ source })} || jsonb_build_object('parsed', ${hash}), updated_at = now()
+      WHERE oid = ${oid}`,
+    why: 'what its twin was made from',
+  }
+}
+
 /** While it is closed, grants that its twin lacks are not taken for revoked. */
 export function markClosed(schema: string, oid: number): Step {
   return {
@@ -183,6 +198,7 @@ function rowOf({ remembered, rights, pins, lent, hidesAll, twin }: DesiredRelati
     schema: twin.schema,
     name: twin.name,
     wanted: wantedText(twin),
+    source: twin.source,
   }
   return {
     grants: remembered.grants,

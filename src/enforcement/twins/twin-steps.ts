@@ -2,7 +2,7 @@ import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
 import { sqlstate } from '../../kernel/sqlstate.ts'
 import type { Grant, ObservedTwin, Relation, Snapshot, Twin } from '../catalog.ts'
 import { clearPrivileges, named, setGrants } from '../grants/grant-steps.ts'
-import { wantedText } from '../guard/guard-steps.ts'
+import { isCompared, isWanted, recordParsed } from '../guard/guard-steps.ts'
 import { isTwinOwnerName } from '../names.ts'
 import { noTwin } from '../notes.ts'
 import type { Desired, DesiredRelation, DesiredTwin, Plan, Step } from '../plan.ts'
@@ -21,14 +21,14 @@ export function findRemade(plan: Plan): ReadonlySet<number> {
     const observed = own ?? findStray(strays, twin)
     if (!observed) continue
     // The twin of a view may have other types than the view by its own text: asked for again, it would be dropped in each turn.
-    const isWanted = known && twin && observed === own && isDefinedAsWanted(known, observed, twin)
+    const stays = known && twin && observed === own && isDefinedAsWanted(known, observed, twin)
     if (
       !twin ||
       shared.has(quoteQualified(observed.schema, observed.name)) ||
       observed.schema !== twin.schema ||
       observed.name !== twin.name ||
       (observed.owner !== twin.owner && !canReown(snapshot, desired, observed, twin)) ||
-      (!isWanted && !replaceable(observed, twin, relation, observed === own)) ||
+      (!stays && !replaceable(observed, twin, relation, observed === own)) ||
       relation.reads.some((oid) => gone.has(oid))
     )
       gone.add(relation.oid)
@@ -116,9 +116,8 @@ export function makeTwin(
   const standing = own ?? strays.get(name)
   const mayStay = standing?.owner === twin.owner || (standing && canReown(snapshot, desired, standing, twin))
   const observed = dropped || !mayStay ? undefined : standing
-  const isKnown = known?.wanted === wantedText(twin)
   // PostgreSQL has refused this very twin before: asking again would change nothing.
-  if (isKnown && known.made === null) return false
+  if (known?.made === null && isWanted(known, twin) && (known.source ?? null) === twin.source) return false
   const asWanted = !!known && observed !== undefined && isDefinedAsWanted(known, observed, twin)
   // A view that cannot have a twin has none, nor keeps an older one that may show more; the view itself is closed.
   const gone = removeTwin(plan, { ...twin, owner: standing?.owner ?? twin.owner }, 'a twin that is refused')
@@ -135,6 +134,8 @@ export function makeTwin(
   const alternative = standing ? { otherwise, passing: renamed } : { otherwise: [], passing, refusal }
   const made = writeTwin(plan, wanted, twin, names, observed, asWanted)
   steps.push(...made.map((step) => ({ ...step, together, ...alternative })))
+  if (asWanted && !isAsParsed(known, observed, twin))
+    steps.push(recordParsed(snapshot.guard.schema, relation.oid, twin))
   return !asWanted
 }
 
@@ -198,21 +199,38 @@ function renameColumns(observed: ObservedTwin, { columns, owner }: DesiredTwin):
 }
 
 export function isAsMade(known: Twin, observed: ObservedTwin, twin: DesiredTwin): boolean {
-  return observed.owner === twin.owner && isDefinedAsMade(known, observed, twin)
+  return (
+    observed.owner === twin.owner &&
+    isDefinedAsMade(known, observed, twin) &&
+    isAsParsed(known, observed, twin)
+  )
 }
 
-/** There is nothing to replace in it. */
+/**
+ * There is nothing to replace in it. A node of the last release records no hashes: made again, that node's twin would be made again by
+ * each in turn. Every change of the transaction compares the twins: one that uses others undoes it, is closed, and made again then.
+ */
 function isDefinedAsWanted(known: Twin, observed: ObservedTwin, twin: DesiredTwin): boolean {
-  return known.wanted === wantedText(twin) && isDefinedAsMade(known, observed, twin)
+  const isUnhashed = known.source === undefined && !known.isClosed
+  return (
+    isWanted(known, twin) &&
+    isDefinedAsMade(known, observed, twin) &&
+    (isUnhashed || isAsParsed(known, observed, twin))
+  )
 }
 
 function isDefinedAsMade(known: Twin, observed: ObservedTwin, twin: DesiredTwin): boolean {
   return (
     known.made === observed.definition &&
-    (known.parsed ?? null) === observed.parsed &&
     observed.securityBarrier === twin.securityBarrier &&
     observed.securityInvoker === twin.securityInvoker
   )
+}
+
+/** Its source and its rule lead to what they led to when it was made. */
+function isAsParsed(known: Twin, observed: ObservedTwin, twin: DesiredTwin): boolean {
+  const { source = null, parsed = null } = known
+  return isCompared(known) && source === twin.source && parsed === observed.parsed
 }
 
 /** Twins go from one owner of twins to another as they are, with the objects of others that read them. */
