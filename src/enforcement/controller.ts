@@ -24,6 +24,7 @@ import { listStandbys, Standbys } from './standbys.ts'
 import { attempts, type Occasion, pauseMs, settleMs } from './states/attempts.ts'
 import { findCause, findMissing, Obstructions } from './states/find-cause.ts'
 import { judgeUnfinished, mergeNotes } from './states/judge-unfinished.ts'
+import { OrderedWrites } from './states/ordered-writes.ts'
 import type { Report } from './states/state-store.ts'
 import { TurnQueue } from './turn-queue.ts'
 import type { Unfinished } from './unfinished.ts'
@@ -45,6 +46,7 @@ export class Controller {
   readonly #tell: ReturnType<typeof createNoteLog>
   readonly #audits: CoalescedJobs
   readonly #turns = new TurnQueue<Written>()
+  readonly #writes = new OrderedWrites()
   readonly #blockers: BlockerWatch
   readonly #raw: RawSessions
   readonly #obstructions: Obstructions
@@ -182,6 +184,7 @@ export class Controller {
   /** Returns the state that it wrote, where the policy is enforced. `leave`: the next turn may begin. */
   async #enforce(databaseId: string, occasion: Occasion, leave: () => void, turn = 1): Promise<Written> {
     const { states, log, onDrift } = this.#options
+    const writes = this.#writes.begin(databaseId)
     let hasLeft = false
     try {
       const database = await this.#connections.openFit(databaseId)
@@ -211,7 +214,7 @@ export class Controller {
       hasLeft = !('error' in logins)
       if (hasLeft) leave()
       const notes = [...settled.notes, ...open.notes, ...database.strangers().map(foreignServer)]
-      const left = { ...open, notes }
+      const left = { ...open, notes, writes }
       const written = await this.#writeState(databaseId, database, outcome, unfinished, left, drifted)
       if (drifted) {
         log.warn({ databaseId, steps: outcome.steps.map(({ why }) => why) }, 'drift repaired')
@@ -230,10 +233,9 @@ export class Controller {
       // The session in the way has been ended: an audit would wait as long as this turn took.
       if (dueMs === 0 && turn < attempts && !hasLeft)
         return await this.#enforce(databaseId, occasion, leave, turn + 1)
-      this.#releases.expect(databaseId, isHeld)
       this.#auditAfter(databaseId, dueMs)
-      await states.writeFailure(databaseId, state, reason)
-      return undefined
+      const expect = () => this.#releases.expect(databaseId, isHeld)
+      return void (await writes.fail(expect, () => states.writeFailure(databaseId, state, reason)))
     }
   }
 
@@ -310,7 +312,7 @@ export class Controller {
     database: Database,
     outcome: Outcome,
     unfinished: readonly Unfinished[],
-    left: LeftOpen,
+    { writes, ...left }: LeftOpen & { readonly writes: ReturnType<OrderedWrites['begin']> },
     drifted: boolean,
   ): Promise<Report | undefined> {
     const { states, log } = this.#options
@@ -319,7 +321,8 @@ export class Controller {
     const isCut = unfinished.some(({ sqlstate: code }) => code === sqlstate.programLimitExceeded)
     this.#auditAfter(databaseId, isCut ? pauseMs : clearing.dueMs)
     const isHeld = async () => (await findBlockers(database.sql, schema, unfinished)).length > 0
-    this.#releases.expect(databaseId, clearing.blockers.length > 0 ? isHeld : null)
+    const expect = () => this.#releases.expect(databaseId, clearing.blockers.length > 0 ? isHeld : null)
+    if (!writes.isOvertaken()) expect()
     const judgement = judgeUnfinished(outcome, unfinished, clearing.blockers)
     const target = this.#connections.targetOf(databaseId)
     const record = { schema, open: left.open }
@@ -328,12 +331,14 @@ export class Controller {
     const more = [...left.notes, ...judgement.notes, ...lag.notes]
     const notes = await mergeNotes(states, databaseId, outcome, more, left.hadOpen)
     if (judgement.state === null && lag.pending === null)
-      return await states.writeEnforced(databaseId, notes, drifted, this.#auditEveryMs)
+      return await writes.write(expect, () =>
+        states.writeEnforced(databaseId, notes, drifted, this.#auditEveryMs),
+      )
     const missing = judgement.lacksPrivilege ? await findMissing(() => this.#ask(databaseId)) : null
     const reason = [judgement.reason, lag.pending, missing].filter(Boolean).join(' ')
     log.warn({ databaseId, reason }, 'some relations could not be enforced')
-    await states.writeFailure(databaseId, judgement.state ?? 'Pending', reason, notes)
-    return undefined
+    const state = judgement.state ?? 'Pending'
+    return void (await writes.fail(expect, () => states.writeFailure(databaseId, state, reason, notes)))
   }
 
   /** A session is due to be ended then, if it is still in the way. */

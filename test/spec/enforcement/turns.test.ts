@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe } from 'node:test'
 import type { Occasion } from '../../../src/enforcement/states/attempts.ts'
+import { OrderedWrites } from '../../../src/enforcement/states/ordered-writes.ts'
 import { TurnQueue } from '../../../src/enforcement/turn-queue.ts'
 import { clause } from '../../support/clause.ts'
 import { useGateway } from '../../support/gateway.ts'
@@ -56,6 +57,55 @@ describe('turns', () => {
       assert.equal(begun.length, 6, 'none is under way')
       begun[5]?.end()
       assert.equal(await after, 5)
+    },
+  )
+
+  clause(
+    'ENF-382',
+    'A turn that is overtaken by a later one of its database, as it waits for a standby, does not write `Enforced` over the state of the later one…',
+    async () => {
+      const writes = new OrderedWrites()
+      const stored: string[] = []
+      const expected: string[] = []
+      const store = (turn: ReturnType<typeof writes.begin>, state: string, write = Promise.resolve()) =>
+        turn.write(
+          () => expected.push(state),
+          async () => {
+            await write
+            stored.push(state)
+            return state
+          },
+        )
+      const [first, second, third] = [writes.begin('a'), writes.begin('a'), writes.begin('a')]
+      const elsewhere = writes.begin('b')
+      // A slow write stays before that of the next turn.
+      const slow = Promise.withResolvers<void>()
+      const begun = store(first, 'Enforced', slow.promise)
+      const later = store(third, 'Pending')
+      assert.deepEqual(
+        [first, second, third].map((turn) => turn.isOvertaken()),
+        [true, true, false],
+      )
+      const overtaken = store(second, 'overtaken').then((state) => [state, ...stored])
+      assert.equal(await store(elsewhere, 'elsewhere'), 'elsewhere')
+      slow.resolve()
+      assert.deepEqual(await Promise.all([begun, later]), ['Enforced', 'Pending'])
+      // It has nothing of its own to tell, and the state of the later one is stored by then.
+      assert.deepEqual(await overtaken, [undefined, 'elsewhere', 'Enforced', 'Pending'])
+      assert.deepEqual(expected, ['Enforced', 'Pending', 'elsewhere'])
+      // A turn whose write failed writes its failure, and delays no other.
+      const failed = store(third, 'lost', Promise.reject(new Error('gone')))
+      const failure = store(third, 'Failed')
+      await assert.rejects(failed, /gone/)
+      assert.equal(await failure, 'Failed')
+      assert.equal(await store(first, 'late'), undefined)
+      // A failure is never lost, and ends no watch of the later turn.
+      await first.fail(
+        () => expected.push('behind'),
+        async () => void stored.push('behind'),
+      )
+      assert.deepEqual([stored.at(-1), expected.includes('behind')], ['behind', false])
+      assert.equal(await store(second, 'late'), undefined)
     },
   )
 
