@@ -230,7 +230,7 @@ export async function startService(options: StartOptions): Promise<Service> {
       plan: (id) => enforcement.plan(id),
       claimantOf: (id) => source.claimantOf(id),
     }),
-    principals: createPrincipalPorts(database.sql, graph),
+    principals: createPrincipalPorts(graph),
     ...description.ports,
     mayAct: (tx, ...deed) => mayAct(readAssignments(tx, createSqlGraph(tx)), ...deed),
     runQuery: createQueryPort({

@@ -88,23 +88,24 @@ export interface NamedPrincipal {
 /** The directory, as far as role assignments need it. */
 export interface Principals {
   /** By id, those of the ids that are users, groups or service principals and are there. */
-  find(tenantId: string, ids: readonly string[]): Promise<ReadonlyMap<string, PrincipalType>>
+  find(tx: Query, tenantId: string, ids: readonly string[]): Promise<ReadonlyMap<string, PrincipalType>>
   /** True when the principal is there; it then stays until the transaction ends. */
   hold(tx: Query, tenantId: string, id: string): Promise<boolean>
   /** The users, groups and applications that entries of an exempt list name by id, userPrincipalName or appId. */
-  describe(tenantId: string, entries: readonly string[]): Promise<readonly NamedPrincipal[]>
+  describe(tx: Query, tenantId: string, entries: readonly string[]): Promise<readonly NamedPrincipal[]>
   /** Those of the entries that name such an object. */
   findNamed(tx: Query, tenantId: string, entries: readonly string[]): Promise<readonly string[]>
   findGroupsNamed(
+    tx: Query,
     tenantId: string,
     names: readonly string[],
   ): Promise<readonly { readonly id: string; readonly name: string }[]>
   /** True when the caller's permissions allow reading objects of the type in the directory. */
   mayRead(caller: Caller, type: PrincipalType): boolean
-  /** Every group that the principal is in, at any depth. */
+  /** Every group that the principal is in, at any depth. For reads alone: it takes a connection of its own. */
   groupsOf(tenantId: string, id: string): Promise<readonly string[]>
-  /** Whether an exempt list names the principal, or a group that it is in at any depth. */
-  isExempt(tenantId: string, id: string, entries: readonly string[]): Promise<boolean>
+  /** Whether an exempt list names the principal, or a group that it is in at any depth. For reads alone too. */
+  isExempt(tx: Query, tenantId: string, id: string, entries: readonly string[]): Promise<boolean>
   /** True when one of the ids is an enabled user or service principal, or a group that has one at any depth. */
   hasEnabled(tx: Query, tenantId: string, ids: readonly string[]): Promise<boolean>
 }

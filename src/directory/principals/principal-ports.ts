@@ -5,19 +5,22 @@ import { describeExempt, findGroupsNamed } from './describe-exempt.ts'
 import { isExemptPrincipal } from './exempt-principals.ts'
 import { findPrincipals, holdPrincipal, mayReadPrincipals } from './find-principals.ts'
 
-/** The questions about principals that masking asks the directory. */
-export function createPrincipalPorts(sql: Query, graph: MembershipGraph) {
+/**
+ * The questions about principals that masking asks the directory. Writes ask within their `tx`: transactions that each waited for a
+ * second connection would wait for each other (MASK-254). The graph takes a connection of the pool, so reads alone ask it.
+ */
+export function createPrincipalPorts(graph: MembershipGraph) {
   return {
-    find: (tenantId: string, ids: readonly string[]) => findPrincipals(sql, tenantId, ids),
+    find: findPrincipals,
     hold: holdPrincipal,
-    describe: (tenantId: string, entries: readonly string[]) => describeExempt(sql, tenantId, entries),
+    describe: describeExempt,
     findNamed: async (tx: Query, tenantId: string, entries: readonly string[]) =>
       (await describeExempt(tx, tenantId, entries)).map(({ entry }) => entry),
-    findGroupsNamed: (tenantId: string, names: readonly string[]) => findGroupsNamed(sql, tenantId, names),
+    findGroupsNamed,
     mayRead: mayReadPrincipals,
     groupsOf: async (tenantId: string, id: string) => [...(await graph.groupsOf(tenantId, id))],
-    isExempt: (tenantId: string, id: string, entries: readonly string[]) =>
-      isExemptPrincipal(sql, graph, tenantId, id, entries),
+    isExempt: (tx: Query, tenantId: string, id: string, entries: readonly string[]) =>
+      isExemptPrincipal(tx, graph, tenantId, id, entries),
     hasEnabled: (tx: Query, tenantId: string, ids: readonly string[]) =>
       hasEnabledPrincipal(tx, tenantId, ids, ['user', 'servicePrincipal']),
   }

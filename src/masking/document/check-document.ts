@@ -1,9 +1,7 @@
 import { type Detail, fail } from '../../kernel/problem.ts'
-import type { DatabaseRow } from '../databases/database-row.ts'
-import type { MaskingPorts } from '../operation.ts'
 import { fold } from '../place.ts'
 import { readExemptPrincipals, splitEntries } from '../policy/exempt-entries.ts'
-import { resolveGroups } from '../policy/exemptions.ts'
+import { type Place, resolveGroups } from '../policy/exemptions.ts'
 import { checkIdentifierLengths, fitColumn } from '../rules/fit-column.ts'
 import { columnFields } from '../rules/rule-fields.ts'
 import { checkRule } from '../rules/validate-rule.ts'
@@ -23,10 +21,7 @@ interface DocumentFault {
  * Checks a whole document before anything of it is stored: every rule by itself, against the others, and against the
  * catalog of the bound database where that can be reached. Refuses with all faults at once.
  */
-export async function checkDocument(
-  input: DocumentInput,
-  place: { readonly tenantId: string; readonly database: DatabaseRow | null; readonly ports: MaskingPorts },
-): Promise<MaskingDocument> {
+export async function checkDocument(input: DocumentInput, place: Place): Promise<MaskingDocument> {
   const { database, ports } = place
   if (input.rules.length > mostRules)
     fail('InvalidMaskingDocument', { reason: `it may have at most ${mostRules} rules.` })
@@ -65,10 +60,7 @@ export async function checkDocument(
   }
 }
 
-async function readEntries(
-  entries: readonly string[],
-  place: Parameters<typeof checkDocument>[1],
-): Promise<string> {
+async function readEntries(entries: readonly string[], place: Place): Promise<string> {
   const at = entries.findIndex((entry) => entry.includes(';'))
   if (at >= 0) refuseEntry(at, "names one principal, without ';'")
   const known = readExemptPrincipals(entries.join(';'))

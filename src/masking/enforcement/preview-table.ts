@@ -67,7 +67,7 @@ export const previewTable = operation({
       await confirm()
       // The policy and the groups of the caller change while the look waits.
       const entries = splitEntries((await find())?.exemptPrincipals ?? '')
-      const raw = await ports.principals.isExempt(caller.tenantId, caller.objectId, entries)
+      const raw = await ports.principals.isExempt(tx, caller.tenantId, caller.objectId, entries)
       if (asked?.raw && !raw) fail('ExemptionRevokedMeanwhile')
       asked ??= {
         schema: body.schemaName,

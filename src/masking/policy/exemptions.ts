@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import type { Query } from '../../db/query.ts'
 import { foldDisplayName } from '../../kernel/fold-display-name.ts'
 import { trimDisplayName } from '../../kernel/trim-display-name.ts'
 import { isUuid } from '../../kernel/uuid.ts'
@@ -39,7 +40,8 @@ export const exemptionAnswer = Type.Object({
   roleNotExempt: Type.Boolean(),
 })
 
-interface Place {
+export interface Place {
+  readonly tx: Query
   readonly tenantId: string
   readonly database: DatabaseRow | null
   readonly ports: MaskingPorts
@@ -99,13 +101,13 @@ interface Asked extends Place {
  * sends it back, and names nobody.
  */
 export async function resolveGroups(entries: readonly string[], place: Asked): Promise<string[]> {
-  const { tenantId, database, ports, refuse } = place
+  const { tx, tenantId, database, ports, refuse } = place
   const stored = new Set(splitEntries(database?.exemptPrincipals ?? ''))
   const isAsked = (entry: string) => namesGroup(entry) && !stored.has(entry)
   const nameOf = (entry: string) => trimDisplayName(entry.replace(groupPrefix, ''))
   const wanted = entries.filter(isAsked).map(nameOf)
   if (wanted.length === 0) return [...entries]
-  const found = await ports.principals.findGroupsNamed(tenantId, wanted)
+  const found = await ports.principals.findGroupsNamed(tx, tenantId, wanted)
   return entries.map((entry, at) => {
     if (!isAsked(entry)) return entry
     // MASK-242: a group that has the UUID of a deleted one as its name is not meant.
@@ -120,8 +122,8 @@ export async function resolveGroups(entries: readonly string[], place: Asked): P
   })
 }
 
-async function lookUp(entries: readonly string[], { tenantId, database, ports }: Place) {
-  const named = await ports.principals.describe(tenantId, entries)
+async function lookUp(entries: readonly string[], { tx, tenantId, database, ports }: Place) {
+  const named = await ports.principals.describe(tx, tenantId, entries)
   const reached = database?.bound ? await ports.catalogs.findRoles(database, entries) : null
   const { notes } = database?.bound ? await ports.enforcement.report(database.id) : { notes: [] }
   return {

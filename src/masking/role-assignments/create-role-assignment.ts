@@ -66,7 +66,8 @@ export const createRoleAssignment = operation({
     const id = readRoleAssignmentName(site.params)
     const role = readRole(properties)
     const principalId = properties.principalId.toLowerCase()
-    const found = await site.ports.principals.find(site.tenantId, isUuid(principalId) ? [principalId] : [])
+    const { tx, tenantId, ports } = site
+    const found = await ports.principals.find(tx, tenantId, isUuid(principalId) ? [principalId] : [])
     const principalType = found.get(principalId) ?? refuseUnknown()
     if (properties.principalType && properties.principalType !== principalType)
       refuse('principalType', `is ${principalType} for that principal`)
@@ -78,9 +79,9 @@ export const createRoleAssignment = operation({
       return ok(renderRoleAssignment(before, site.namespace))
     }
     // The foreign key would lock it behind the lock of rights, for which the principal's own deletion waits (DIR-356).
-    if (!(await site.ports.principals.hold(site.tx, site.tenantId, principalId))) refuseUnknown()
+    if (!(await ports.principals.hold(tx, tenantId, principalId))) refuseUnknown()
     await confirmRole(site, action)
-    await lockRightsToGive(site.tx)
+    await lockRightsToGive(tx)
     const after = await insert(site, wanted, context.caller.objectId)
     auditChange(context.audit, action, renderRoleAssignment, null, after)
     return created(renderRoleAssignment(after, site.namespace))

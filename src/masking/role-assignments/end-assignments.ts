@@ -17,14 +17,10 @@ export async function endAssignments(
   const { tx, tenantId } = site
   const scope = normalizeScope(idOf(place, canonicalNamespace))
   const isHere = tx`(scope = ${scope} or starts_with(scope, ${`${scope}/`}))`
-  // Asked before the lock is taken: the directory answers on another connection.
-  const known = await withTypes(site, await selectAssignments(tx, tenantId, isHere))
-  const types = new Map(known.map(({ principalId, principalType }) => [principalId, principalType]))
   await lockAssignments(tx)
-  const stored = await selectAssignments(tx, tenantId, isHere)
-  if (stored.length === 0) return
+  const ended = await withTypes(site, await selectAssignments(tx, tenantId, isHere))
+  if (ended.length === 0) return
   await tx`delete from role_assignment where tenant_id = ${tenantId} and ${isHere}`
-  const ended = stored.map((one) => ({ ...one, principalType: types.get(one.principalId) ?? null }))
   const action = 'Vendor.Authorization/roleAssignments/delete'
   for (const one of ended) auditChange(audit, action, renderRoleAssignment, one, undefined)
 }

@@ -88,11 +88,11 @@ export const mappingParts = {
   rows: mappingRows,
   parameter: 'roleMappingName',
   async complete(
-    { tenantId, ports }: Site,
+    { tx, tenantId, ports }: Site,
     { place }: DatabaseRow,
     rows: readonly Child<MappingProperties>[],
   ): Promise<Mapping[]> {
-    const types = await ports.principals.find(tenantId, [
+    const types = await ports.principals.find(tx, tenantId, [
       ...new Set(rows.map(({ principalId }) => principalId)),
     ])
     return rows.map((row) => ({ ...row, place, principalType: types.get(row.principalId) ?? null }))

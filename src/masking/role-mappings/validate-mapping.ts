@@ -13,11 +13,11 @@ const longestRoleBytes = 63
 /** All that can be said about a mapping without its database. */
 export async function validateMapping(
   input: MappingInput,
-  { tenantId, ports }: Site,
+  { tx, tenantId, ports }: Site,
 ): Promise<MappingProperties> {
   const databaseRole = input.databaseRole ?? ''
   const principalId = (input.principalId ?? '').toLowerCase()
-  const types = await ports.principals.find(tenantId, isUuid(principalId) ? [principalId] : [])
+  const types = await ports.principals.find(tx, tenantId, isUuid(principalId) ? [principalId] : [])
   failOn('InvalidRoleMapping', [
     ...checkRole(databaseRole),
     ...checkPrincipal(principalId, input.principalType, types.get(principalId)),
