@@ -43,11 +43,12 @@ export function readMigrations(directory = migrationDirectory): Migration[] {
 
 /**
  * SVC-124: a migration that waits for a table makes every later statement on it wait. One of these may be a question of a node
- * on another connection, for which the transaction waits that has the table: PostgreSQL cannot see that circle.
+ * on another connection, for which the transaction waits that has the table: PostgreSQL cannot see that circle. PostgreSQL ends an
+ * autovacuum that is in the way after a second.
  */
-const longestWaitMs = 500
+const longestWaitMs = 1_500
 const pauseMs = 1_000
-const mostTries = 120
+const triedForMs = 180_000
 
 /**
  * Brings the database to the newest migration in one transaction: all of it, or nothing. Nodes that start together
@@ -56,16 +57,17 @@ const mostTries = 120
 export async function migrate(
   database: Database,
   migrations = readMigrations(),
-  tries = mostTries,
+  triedFor = triedForMs,
 ): Promise<number[]> {
-  for (let left = tries - 1; ; left--) {
+  const end = performance.now() + triedFor
+  for (;;) {
     try {
       return await database.transaction((tx) => migrateWithin(tx, migrations, longestWaitMs))
     } catch (error) {
       if (sqlstateOf(error) !== sqlstate.lockNotAvailable) throw error
-      if (left <= 0)
+      if (performance.now() >= end)
         throw new OperatorError(
-          `the migration was not made: other transactions used its tables at each of ${tries} tries; start again when imports and backups have ended`,
+          `the migration was not made: other transactions used its tables for ${triedFor / 1000} seconds; start again when imports and backups have ended, or without writes to other nodes`,
           { cause: error },
         )
       await setTimeout(pauseMs)

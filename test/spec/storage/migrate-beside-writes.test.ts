@@ -10,7 +10,7 @@ const { service, send, reachedDatabase } = useMasking()
 
 clause(
   'SVC-124',
-  'A migration that needs a table which requests use waits for it for half a second, undoes what it did, lets the requests…',
+  'A migration that needs a table which requests use waits for it for one and a half seconds, undoes what it did, lets…',
   async () => {
     const { database } = service()
     const { sql } = database
@@ -29,9 +29,9 @@ clause(
       await tx`select pg_advisory_xact_lock(${advisoryLocks.rights})`
       const writing = send('PUT', url, { properties: { principalId, databaseRole: 'payroll' } })
       await waitUntil('the write waits', () => isWaiting('%pg_advisory_xact_lock%'))
-      await assert.rejects(migrate(database, migrations, 2), {
+      await assert.rejects(migrate(database, migrations, 2_000), {
         name: 'OperatorError',
-        message: /^the migration was not made: other transactions used its tables at each of 2 tries/,
+        message: /^the migration was not made: other transactions used its tables for 2 seconds/,
       })
       const [column] =
         await sql`select from pg_attribute where attrelid = 'role_assignment'::regclass and attname = 'added'`
