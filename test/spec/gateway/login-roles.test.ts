@@ -587,21 +587,21 @@ forEachCluster((cluster) => {
         assert.deepEqual((await describeRole(name))?.memberOf, [readers])
       })
 
-      test('a node that is held up for longer than its transaction may be idle begins again', {
-        skip: binding !== 'a superuser',
-      }, async () => {
-        const ana = directory.add('ana@contoso.com', [readers])
-        await directory.prepare(ana)
-        directory.set(ana, { roles: [readers, writers] })
-        let reads = 0
-        const slow = directory.createNode(async () => {
-          reads++
-          if (reads === 2) await run('select pg_sleep(5)')
+      // It takes five seconds, and is the same with every binding.
+      if (binding === 'a superuser')
+        test('a node that is held up for longer than its transaction may be idle begins again', async () => {
+          const ana = directory.add('ana@contoso.com', [readers])
+          await directory.prepare(ana)
+          directory.set(ana, { roles: [readers, writers] })
+          let reads = 0
+          const slow = directory.createNode(async () => {
+            reads++
+            if (reads === 2) await run('select pg_sleep(5)')
+          })
+          assert.equal((await slow.settle(session, directory.databaseId)).changed, 1)
+          const role = await describeRole(`ana@contoso.com/${database}`)
+          assert.deepEqual(role?.memberOf, [readers, writers].sort())
         })
-        assert.equal((await slow.settle(session, directory.databaseId)).changed, 1)
-        const role = await describeRole(`ana@contoso.com/${database}`)
-        assert.deepEqual(role?.memberOf, [readers, writers].sort())
-      })
 
       test('who loses everything while they log in does not get in', async () => {
         const ana = directory.add('ana@contoso.com', [readers])
