@@ -574,6 +574,24 @@ describe('import and export from the command line', () => {
     },
   )
 
+  /** A group is created while the import waits for a lock in a statement like this one. */
+  const createGroupWhile = async (statement: string) => {
+    await waitUntil('the import waits', async () => {
+      const rows = await service.database.sql`
+        select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+          and query like ${statement}`
+      return rows.length > 0
+    })
+    let status = 0
+    const token = service.tokenFor({ kind: 'application', permissions: ['Group.Create'] })
+    void service
+      .request('POST', '/v1.0/groups', { token, body: group({ type: undefined }) })
+      .then((answer) => {
+        status = answer.status
+      })
+    await waitUntil('the group is created meanwhile', () => status === 201)
+  }
+
   clause(
     'DIR-359',
     'Other writes of the directory do not wait while an import makes the passwords of new users: they wait for it from…',
@@ -583,20 +601,7 @@ describe('import and export from the command line', () => {
       const { importing } = await database.transaction(async (tx) => {
         await tx`lock table user_password in share mode`
         const importing = importText(database, text, { format: 'csv' })
-        await waitUntil('the import waits with a password', async () => {
-          const rows = await database.sql`
-            select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
-              and query like '%into user_password%'`
-          return rows.length > 0
-        })
-        let status = 0
-        const token = service.tokenFor({ kind: 'application', permissions: ['Group.Create'] })
-        void service
-          .request('POST', '/v1.0/groups', { token, body: group({ type: undefined }) })
-          .then((answer) => {
-            status = answer.status
-          })
-        await waitUntil('the group is created meanwhile', () => status === 201)
+        await createGroupWhile('%into user_password%')
         return { importing }
       })
       assert.equal((await importing).created, 1)
@@ -637,20 +642,7 @@ describe('import and export from the command line', () => {
         // As a change of the device does: its owner is added beside it.
         await tx`select from directory_object where tenant_id = ${tenantId} and id = ${lost} for no key update`
         const importing = importText(database, file, { prune: true })
-        await waitUntil('the import waits for what it is to remove', async () => {
-          const rows = await sql`
-            select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
-              and query like '%spoken_object%for update'`
-          return rows.length > 0
-        })
-        let status = 0
-        const token = service.tokenFor({ kind: 'application', permissions: ['Group.Create'] })
-        void service
-          .request('POST', '/v1.0/groups', { token, body: group({ type: undefined }) })
-          .then((answer) => {
-            status = answer.status
-          })
-        await waitUntil('the group is created meanwhile', () => status === 201)
+        await createGroupWhile('%spoken_object%for update')
         return { importing }
       })
       assert.equal((await importing).removed, 1)

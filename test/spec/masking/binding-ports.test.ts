@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
-import pg from 'pg'
 import { clause } from '../../support/clause.ts'
-import { freshDatabase, policyUrl, useMasking } from '../../support/masking.ts'
+import { freshDatabase, useMasking } from '../../support/masking.ts'
+import { refuseStored } from '../../support/stored-binding.ts'
 
-const { send, service, putPolicy } = useMasking({
+const masking = useMasking({
   MASQUERADE_BINDING_HOSTS: '127.0.0.1:1,[::1]:2,*.internal:5433,10.0.0.0/8:5434',
 })
+const { send } = masking
 
 // A relay on another port of a host that is listed.
 clause(
@@ -41,21 +42,6 @@ clause(
 
     const db = freshDatabase()
     await bind(db, '127.0.0.1', 1)
-    const { database, gateway } = service()
-    await database.sql`
-      update masked_database set binding = binding || '{"port": 18999}', binding_version = binding_version + 1,
-        binding_reached_at = now()
-      where lower(name) = ${db.split('/').at(-1) ?? ''}`
-    const client = new pg.Client({
-      host: '127.0.0.1',
-      port: gateway.port,
-      user: 'u',
-      password: 'p',
-      database: `sub-1/group-1/srv/${db.split('/').at(-1)}`,
-    })
-    await assert.rejects(client.connect(), { code: '08001', message: /unknown or not allowed/ })
-    await putPolicy(db, { dataMaskingState: 'Enabled' })
-    const state = await send('GET', `${policyUrl(db)}/enforcement`)
-    assert.match(state.body.reason, /not one that this service may be bound to/)
+    await refuseStored(masking, db, { port: 18999 })
   },
 )

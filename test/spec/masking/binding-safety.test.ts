@@ -4,13 +4,14 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { after } from 'node:test'
 import { TLSSocket } from 'node:tls'
-import pg from 'pg'
 import { createCa, issueCertificate } from '../../../src/http/local-ca.ts'
 import { clause } from '../../support/clause.ts'
 import { freshDatabase, policyUrl, useMasking } from '../../support/masking.ts'
 import { openNetwork } from '../../support/network.ts'
+import { refuseStored } from '../../support/stored-binding.ts'
 
-const { send, service, putPolicy } = useMasking()
+const masking = useMasking()
+const { send, service } = masking
 const servers: Server[] = []
 after(() => {
   for (const server of servers) server.close()
@@ -122,26 +123,9 @@ clause(
       assert.equal(status, 400, host)
       assert.deepEqual([body.error.code, body.error.target], ['InvalidBinding', 'properties.binding.host'])
     }
-    // A binding that was stored before, or whose name leads elsewhere by now.
     const db = freshDatabase()
     await bind(db, { port: 1 })
-    const { database, gateway } = service()
-    await database.sql`
-      update masked_database set binding = binding || '{"host": "169.254.169.254"}', binding_version = binding_version + 1,
-        binding_reached_at = now()
-      where lower(name) = ${db.split('/').at(-1) ?? ''}`
-    const client = new pg.Client({
-      host: '127.0.0.1',
-      port: gateway.port,
-      user: 'u',
-      password: 'p',
-      // It took no shorter name.
-      database: `sub-1/group-1/srv/${db.split('/').at(-1)}`,
-    })
-    await assert.rejects(client.connect(), { code: '08001', message: /unknown or not allowed/ })
-    await putPolicy(db, { dataMaskingState: 'Enabled' })
-    const state = await send('GET', `${policyUrl(db)}/enforcement`)
-    assert.match(state.body.reason, /not one that this service may be bound to/)
+    await refuseStored(masking, db, { host: '169.254.169.254' })
   },
 )
 
