@@ -569,15 +569,26 @@ forEachCluster((cluster) => {
         assert.deepEqual([await isOpen(one), await isOpen(two)], [false, false])
       })
 
-      test('a node that acted on old news corrects it', async () => {
-        const name = `ana@contoso.com/${database}`
+      /** A node that looks twice at what people have, with this between its looks. */
+      const createSlowNode = (meanwhile: () => Promise<unknown>) => {
+        let reads = 0
+        return directory.createNode(async () => {
+          reads++
+          if (reads === 2) await meanwhile()
+        })
+      }
+      /** A reader who becomes a writer, which no node knows yet. */
+      const addWriter = async () => {
         const ana = directory.add('ana@contoso.com', [readers])
         await directory.prepare(ana)
         directory.set(ana, { roles: [readers, writers] })
-        let reads = 0
-        const slow = directory.createNode(async () => {
-          reads++
-          if (reads !== 2) return
+        return ana
+      }
+
+      test('a node that acted on old news corrects it', async () => {
+        const name = `ana@contoso.com/${database}`
+        const ana = await addWriter()
+        const slow = createSlowNode(async () => {
           // The other node is told that the role is taken away, and finds nothing to do yet.
           directory.set(ana, { roles: [readers] })
           assert.equal((await directory.settle()).changed, 0)
@@ -590,14 +601,8 @@ forEachCluster((cluster) => {
       // It takes five seconds, and is the same with every binding.
       if (binding === 'a superuser')
         test('a node that is held up for longer than its transaction may be idle begins again', async () => {
-          const ana = directory.add('ana@contoso.com', [readers])
-          await directory.prepare(ana)
-          directory.set(ana, { roles: [readers, writers] })
-          let reads = 0
-          const slow = directory.createNode(async () => {
-            reads++
-            if (reads === 2) await run('select pg_sleep(5)')
-          })
+          await addWriter()
+          const slow = createSlowNode(() => run('select pg_sleep(5)'))
           assert.equal((await slow.settle(session, directory.databaseId)).changed, 1)
           const role = await describeRole(`ana@contoso.com/${database}`)
           assert.deepEqual(role?.memberOf, [readers, writers].sort())
@@ -605,11 +610,7 @@ forEachCluster((cluster) => {
 
       test('who loses everything while they log in does not get in', async () => {
         const ana = directory.add('ana@contoso.com', [readers])
-        let reads = 0
-        const slow = directory.createNode(async () => {
-          reads++
-          if (reads === 2) directory.remove(ana)
-        })
+        const slow = createSlowNode(async () => directory.remove(ana))
         assert.deepEqual(await slow.prepare(session, directory.databaseId, ana), { kind: 'noRole' })
         const left = await describeRole(`ana@contoso.com/${database}`)
         assert.deepEqual([left?.login, left?.memberOf], [false, []])
