@@ -77,7 +77,11 @@ async function requireAssignment(context: EntityContext, collection: AssignmentC
   const row = /^[\w-]{36,43}$/.test(key)
     ? await findAssignment(tx, caller.tenantId, collection.side, id, key)
     : undefined
-  return row ?? fail('ObjectNotFound', { id: key.slice(0, 200) })
+  return row ?? failMissing(context)
+}
+
+function failMissing({ params }: EntityContext): never {
+  return fail('ObjectNotFound', { id: (params.assignment ?? '').slice(0, 200) })
 }
 
 function removeAssignment(collection: AssignmentCollection) {
@@ -100,12 +104,16 @@ function removeAssignment(collection: AssignmentCollection) {
       if (resource.properties.appId === serviceAppId) {
         const permissions = [findPermission(String(appRoleId)) ?? '']
         await beforeWrite(context, describeWrite('remove', principal, { appRoleAssignments: permissions }))
-        await revokeApplicationPermissions(tx, tenantId, principal.id, permissions)
+        const count = await revokeApplicationPermissions(tx, tenantId, principal.id, permissions)
+        // The assignment was found before the lock of its resource: another DELETE may have removed it since.
+        if (count === 0) failMissing(context)
         const target = `/servicePrincipals/${principal.id}`
         audit({ action: 'revoke permissions', target, before: { permissions } })
       } else {
         await beforeWrite(context, describeWrite('remove', resource, { appRoleAssignedTo: [principal.id] }))
-        await tx`delete from app_role_assignment where tenant_id = ${tenantId} and id = ${found.id}`
+        const { count } =
+          await tx`delete from app_role_assignment where tenant_id = ${tenantId} and id = ${found.id}`
+        if (count === 0) failMissing(context)
         const target = `/${resources[principal.kind].set}/${principal.id}`
         audit({ action: 'revoke app role', target, before: { resourceId: resource.id, appRoleId } })
       }

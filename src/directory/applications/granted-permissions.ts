@@ -58,16 +58,18 @@ export async function grantApplicationPermissions(
     on conflict do nothing`
 }
 
+/** Returns how many of the permissions the application had. */
 export async function revokeApplicationPermissions(
   tx: Query,
   tenantId: string,
   servicePrincipalId: string,
   permissions: readonly string[],
-): Promise<void> {
-  await tx`
+): Promise<number> {
+  const { count } = await tx`
     delete from application_permission
     where tenant_id = ${tenantId} and service_principal_id = ${servicePrincipalId}
       and permission = any(${[...permissions]})`
+  return count
 }
 
 export interface Consent {

@@ -6,7 +6,7 @@ import { fail } from '../../kernel/problem.ts'
 import { describeWrite } from '../entities/entity-write.ts'
 import { collectionSchema, context as metadata } from '../entities/schemas.ts'
 import { contextOf } from '../entities/show-entity.ts'
-import { findObject } from '../objects/object-store.ts'
+import { type DirectoryObject, findObject } from '../objects/object-store.ts'
 import { operation } from '../operation.ts'
 import { beforeWrite } from '../write-rules/before-write.ts'
 import { serviceAppId } from './api-principal.ts'
@@ -136,6 +136,13 @@ async function findGrant(tx: Query, tenantId: string, id: string): Promise<Grant
   return row ?? fail('ObjectNotFound', { id: id.slice(0, 200) })
 }
 
+/** A grant with its client, which is locked before the grant is read: a change that waited is about what the one before it left. */
+async function lockGrant(tx: Query, tenantId: string, id: string): Promise<[GrantRow, DirectoryObject]> {
+  const [clientId] = splitIds(id) ?? fail('ObjectNotFound', { id: id.slice(0, 200) })
+  const client = await findObject(tx, tenantId, 'servicePrincipal', clientId, { lock: true })
+  return [await findGrant(tx, tenantId, id), client]
+}
+
 const scope = Type.String({ maxLength: 4000 })
 const words = (text: string) => [...new Set(text.split(' ').filter(Boolean))]
 
@@ -200,8 +207,8 @@ const updateGrant = operation({
   async run(context) {
     const { tx, caller, params, body, audit } = context
     const { tenantId } = caller
-    const { client_id, user_id: userId, permissions } = await findGrant(tx, tenantId, params.id ?? '')
-    const client = await findObject(tx, tenantId, 'servicePrincipal', client_id, { lock: true })
+    const [grant, client] = await lockGrant(tx, tenantId, params.id ?? '')
+    const { client_id, user_id: userId, permissions } = grant
     const wanted = words(body.scope)
     const consent = { tenantId, servicePrincipalId: client_id, userId }
     const gone = permissions.filter((name) => !wanted.includes(name))
@@ -236,8 +243,8 @@ const deleteGrant = operation({
   async run(context) {
     const { tx, caller, params, audit } = context
     const { tenantId } = caller
-    const { client_id, user_id: userId, permissions } = await findGrant(tx, tenantId, params.id ?? '')
-    const client = await findObject(tx, tenantId, 'servicePrincipal', client_id, { lock: true })
+    const [grant, client] = await lockGrant(tx, tenantId, params.id ?? '')
+    const { client_id, user_id: userId, permissions } = grant
     await beforeWrite(context, describeWrite('remove', client, { oauth2PermissionGrants: permissions }))
     await withdrawConsent(tx, { tenantId, servicePrincipalId: client_id, userId, permissions })
     const target = `/servicePrincipals/${client_id}`
