@@ -36,8 +36,8 @@ enabled, Global Administrator, Owner at '/'), the application 'Masquerade admini
 product's own applications, a key that signs tokens. It works for the user who can read the data directory and reach
 the database, whether the service runs or not. It is audited.
 
-  --new-credentials  Another password for the administrator and another secret for the application, also where they
-                     have one. They are written to files in the data directory.
+  --new-credentials  Another password for the administrator and another secret for the application, written to files in
+                     the data directory. The earlier password, secrets and certificates end, with all tokens of both.
   --replace-keys     For a lost secret key: deletes the signing keys and sign-ins that were sealed with it, and makes
                      new ones. Passwords of bound databases are lost with that key: bind these databases anew.`,
   options,

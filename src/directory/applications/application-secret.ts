@@ -72,6 +72,15 @@ export async function removeSecret(
   await showSecrets(tx, tenantId, applicationId)
 }
 
+/** Removes all secrets and certificates of an application. */
+export async function removeCredentials(tx: Query, tenantId: string, applicationId: string): Promise<void> {
+  await tx`delete from application_secret where tenant_id = ${tenantId} and application_id = ${applicationId}`
+  await tx`
+    update directory_object set properties = properties - 'keyCredentials'
+    where tenant_id = ${tenantId} and id = ${applicationId} and kind = 'application'`
+  await showSecrets(tx, tenantId, applicationId)
+}
+
 /** The id of a secret that is valid now; undefined: the application has none like it. */
 export async function findSecret(
   sql: Query,

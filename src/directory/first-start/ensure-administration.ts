@@ -5,7 +5,8 @@ import { appendChanges } from '../../db/change-log.ts'
 import type { Tx } from '../../db/database.ts'
 import { foldPrincipalName } from '../../kernel/fold-principal-name.ts'
 import { hasPassword, setPassword } from '../accounts/password.ts'
-import { addSecret, hasSecret } from '../applications/application-secret.ts'
+import { voidTokens } from '../accounts/standing.ts'
+import { addSecret, hasSecret, removeCredentials } from '../applications/application-secret.ts'
 import {
   grantApplicationPermissions,
   listApplicationPermissions,
@@ -21,7 +22,7 @@ export interface AdministrationOptions {
   readonly domain: string
   /** Makes a principal Owner of all that is masked, and says whether it was not. Masking holds these assignments. */
   readonly assignOwner: (tx: Tx, tenantId: string, principalId: string) => Promise<boolean>
-  /** Gives the administrator another password and the application another secret, also where they have one. */
+  /** Gives the administrator another password and the application another secret in place of the ones that they have. */
   readonly newCredentials?: boolean
 }
 
@@ -71,6 +72,7 @@ export async function ensureAdministration(tx: Tx, options: AdministrationOption
   const needsPassword = newCredentials || wasWeaker || !(await hasPassword(tx, tenantId, user.id))
   const password = needsPassword ? randomBytes(18).toString('base64url') : undefined
   if (password !== undefined) await setPassword(tx, tenantId, user.id, password)
+  if (newCredentials) await endCredentials(repairs, application)
   const needsSecret = newCredentials || !(await hasSecret(tx, tenantId, applicationId))
   const endsAt = new Date(Date.now() + secretLifetimeMs)
   const secret = needsSecret
@@ -78,6 +80,13 @@ export async function ensureAdministration(tx: Tx, options: AdministrationOption
     : undefined
   const administrator = { id: user.id, userPrincipalName: String(user.properties.userPrincipalName) }
   return { administrator, application, password, secret, steps }
+}
+
+/** The operator may ask for new credentials because another person has the present ones, or a token of them. */
+async function endCredentials({ tx, tenantId, steps }: Repairs, application: Registration): Promise<void> {
+  await removeCredentials(tx, tenantId, application.applicationId)
+  await voidTokens(tx, tenantId, application.servicePrincipalId)
+  steps.push(`ended the earlier secrets, certificates and tokens of '${administrationName}'`)
 }
 
 /** The organization comes with the tables; its domain is known on the first start. */

@@ -14,6 +14,7 @@ import { issueOperatorToken } from '../../../src/issuer/operator-token.ts'
 import { verifySignIn } from '../../../src/issuer/verify-sign-in.ts'
 import { assignAtRoot } from '../../../src/masking/role-assignments/assigned-roles.ts'
 import { clause } from '../../support/clause.ts'
+import { makeCertificate } from '../../support/client-certificate.ts'
 import { runCommand, startCommand } from '../../support/command.ts'
 import { runHere } from '../../support/run-here.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
@@ -233,6 +234,51 @@ describe('masquerade admin restore', () => {
     assert.equal(refused.code, 1)
     assert.match(refused.stderr, /^masquerade: There is no service in .*\n$/)
   })
+
+  clause(
+    'TOK-159',
+    'With `--new-credentials`, `masquerade admin restore` ends the earlier secrets and certificates of "Masquerade administration", …',
+    async () => {
+      const { sql } = service.database
+      await run('admin', 'restore')
+      const { clientId, clientSecret } = JSON.parse(await readSecret('administrator-application.json'))
+      const askToken = async (client_secret: string) => {
+        const response = await fetch(`${service.origin}/common/oauth2/v2.0/token`, {
+          method: 'POST',
+          body: new URLSearchParams({
+            grant_type: 'client_credentials',
+            client_id: clientId,
+            client_secret,
+            scope: 'https://graph.microsoft.com/.default',
+          }),
+        })
+        return (await response.json()) as Record<string, string>
+      }
+      const second = JSON.parse(await run('application', 'secret', clientId, '--json')).secretText
+      const { key } = await makeCertificate()
+      await sql`
+        update directory_object set properties = properties || ${sql.json({ keyCredentials: [{ key }] })}
+        where kind = 'application' and app_id = ${clientId}`
+      const [bySecret, bySecond] = [await askToken(clientSecret), await askToken(second)]
+      const unbound = (await run('token', '--application', '--permission', 'Organization.Read.All')).trim()
+      const tokens = [bySecret.access_token ?? '', bySecond.access_token ?? '', unbound]
+      for (const token of tokens) await assertWorks(token)
+
+      const said = await run('admin', 'restore', '--new-credentials')
+      for (const secret of [clientSecret, second])
+        assert.equal((await askToken(secret)).error, 'invalid_client')
+      for (const token of tokens)
+        await retryUntil(async () => {
+          assert.equal((await service.request('GET', '/v1.0/organization', { token })).status, 401)
+        })
+      const [row] = await sql<{ secrets: unknown[]; certificates: unknown }[]>`
+        select properties -> 'passwordCredentials' as secrets, properties -> 'keyCredentials' as certificates
+        from directory_object where kind = 'application' and app_id = ${clientId}`
+      assert.deepEqual([row?.secrets.length, row?.certificates], [1, null])
+      assert.match(said, /ended the earlier secrets, certificates and tokens of 'Masquerade administration'/)
+      await assertRestored()
+    },
+  )
 
   clause(
     'TOK-76',
