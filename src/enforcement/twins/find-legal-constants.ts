@@ -196,25 +196,26 @@ async function readHarmless(tx: Tx, domains: readonly number[]): Promise<Map<num
       select oid as domain, oid, typbasetype from pg_catalog.pg_type where oid = any(${domains}::oid[])
       union all
       select chain.domain, t.oid, t.typbasetype from chain join pg_catalog.pg_type t on t.oid = chain.typbasetype
+    ), judged as materialized (
+      select chain.domain, c.conbin, case when not ${isShort} then false else
+        not exists (select 1 from pg_catalog.pg_depend d where d.classid = 'pg_catalog.pg_constraint'::regclass and d.objid = c.oid
+          and not (d.refclassid = 'pg_catalog.pg_type'::regclass and d.refobjid = c.contypid))
+        and not exists (select 1 from regexp_matches(c.conbin::text, '[{]([^ }]*)', 'g') node(part)
+          where part[1] <> all(${harmlessParts}::text[]))
+        and not exists (
+          select 1 from regexp_matches(c.conbin::text, '([{]COERCETODOMAINVALUE )?:([^ ]+) ([^ {})]*)', 'g') field(part)
+          where case when part[2] <> all(${objectFields}::text[]) then part[2] <> all(${plainFields}::text[])
+            when part[1] is not null and part[2] = 'typeId' then false
+            when part[3] ~ '^[0-9]{1,5}$' then part[3]::int >= ${firstOfUsers} else true end)
+        and not exists (
+          select 1 from regexp_matches(c.conbin::text, ':(funcid|opfuncid|opno) ([1-9][0-9]*)', 'g') used(part)
+          left join pg_catalog.pg_operator o on part[1] = 'opno' and o.oid = part[2]::oid
+          left join pg_catalog.pg_proc p on p.oid = coalesce(o.oprcode::oid, case when part[1] <> 'opno' then part[2]::oid end)
+          where p.oid is null or p.provolatile <> 'i' or p.pronamespace <> 'pg_catalog'::regnamespace) end as is_harmless
+      from chain join pg_catalog.pg_constraint c on c.contypid = chain.oid and c.contype = 'c'
     )
-    select domain::int8 as oid, array_agg(pg_catalog.pg_get_expr(c.conbin, 0)) filter (where ${isShort}) as checks
-    from chain
-    left join pg_catalog.pg_constraint c on c.contypid = chain.oid and c.contype = 'c'
-    group by domain
-    having count(c.oid) > 0 and bool_and(c.oid is null or case when not ${isShort} then false else
-      not exists (select 1 from pg_catalog.pg_depend d where d.classid = 'pg_catalog.pg_constraint'::regclass and d.objid = c.oid
-        and not (d.refclassid = 'pg_catalog.pg_type'::regclass and d.refobjid = c.contypid))
-      and not exists (select 1 from regexp_matches(c.conbin::text, '[{]([^ }]*)', 'g') node(part)
-        where part[1] <> all(${harmlessParts}::text[]))
-      and not exists (
-        select 1 from regexp_matches(c.conbin::text, '([{]COERCETODOMAINVALUE )?:([^ ]+) ([^ {})]*)', 'g') field(part)
-        where case when part[2] <> all(${objectFields}::text[]) then part[2] <> all(${plainFields}::text[])
-          when part[1] is not null and part[2] = 'typeId' then false
-          when part[3] ~ '^[0-9]{1,5}$' then part[3]::int >= ${firstOfUsers} else true end)
-      and not exists (
-        select 1 from regexp_matches(c.conbin::text, ':(funcid|opfuncid|opno) ([1-9][0-9]*)', 'g') used(part)
-        left join pg_catalog.pg_operator o on part[1] = 'opno' and o.oid = part[2]::oid
-        left join pg_catalog.pg_proc p on p.oid = coalesce(o.oprcode::oid, case when part[1] <> 'opno' then part[2]::oid end)
-        where p.oid is null or p.provolatile <> 'i' or p.pronamespace <> 'pg_catalog'::regnamespace) end)`
+    -- Others may have a type that was dropped, which PostgreSQL fails to print.
+    select domain::int8 as oid, array_agg(pg_catalog.pg_get_expr(conbin, 0)) filter (where is_harmless) as checks
+    from judged group by domain having bool_and(is_harmless)`
   return new Map(rows.map(({ oid, checks }) => [oid, checks]))
 }

@@ -33,4 +33,27 @@ forEachCluster((cluster) => {
       assert.deepEqual(steps, [])
     },
   )
+
+  clause(
+    'ENF-384',
+    'A check of a domain that PostgreSQL cannot print, as a type that it has was dropped, keeps no relation from its masks.…',
+    async () => {
+      await using target = await createMaskedDatabase(cluster)
+      const { sql } = target.database
+      const mallory = await target.createRole('mallory')
+      const reader = await target.createRole('reader')
+      await sql.unsafe(`create schema app; grant usage on schema app to "${reader}"; create schema lair authorization "${mallory}";
+        create table app.person (id int, mail text); insert into app.person values (7, 'raw'); grant select on app.person to "${reader}"`)
+      await target.runAs(
+        'mallory',
+        `create table lair.lost (id int); create domain lair.amount as int check (value >= cardinality(array[]::lair.lost[]));
+          create table lair.own (amount lair.amount); drop table lair.lost`,
+      )
+      await reconcile(target.database, policy([rule('app.person.mail'), rule('lair.own.amount')]))
+      assert.deepEqual(await target.runAs('reader', 'select * from masked_app.person'), [
+        { id: 7, mail: 'XXXX' },
+      ])
+      await assert.rejects(target.runAs('reader', 'select mail from app.person'), /permission denied/)
+    },
+  )
 })
