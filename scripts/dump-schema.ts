@@ -1,12 +1,12 @@
 // Writes sql/schema.sql: what the migrations add up to, read from the catalogs of a fresh database. The text is the
-// same on every PostgreSQL we support, so it can be reviewed and compared.
+// same on every PostgreSQL we support, so it can be reviewed and compared. And sql/locks.json: list-locks.ts.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { connectDatabase } from '../src/db/connect.ts'
-import { type Sql, schemaName } from '../src/db/database.ts'
+import { openDatabase, type Sql, schemaName } from '../src/db/database.ts'
 import { startEmbedded } from '../src/db/embedded.ts'
 import { migrationDirectory } from '../src/db/migrate.ts'
+import { listLocks } from './list-locks.ts'
 
 type Line = { line: string }
 type Relation = { oid: number; name: string; kind: string; options: string | null }
@@ -164,7 +164,8 @@ const privilegeQuery = `
 if (import.meta.main) {
   const directory = mkdtempSync(path.join(tmpdir(), 'masquerade-schema-'))
   const embedded = await startEmbedded({ dataDir: directory, fast: true })
-  const database = await connectDatabase({ url: embedded.address })
+  const database = openDatabase({ url: embedded.address })
+  writeFileSync(path.join(migrationDirectory, 'locks.json'), await listLocks(database))
   writeFileSync(path.join(migrationDirectory, 'schema.sql'), await dumpSchema(database.sql))
   await database.close()
   await embedded.stop()

@@ -10,7 +10,7 @@ process.chdir(fileURLToPath(new URL('..', import.meta.url)))
 rmSync('dist', { recursive: true, force: true })
 compileSources()
 copyFiles(globSync('src/**/*.{sql,jsonl,js,css}'))
-copyFiles(globSync('sql/[0-9]*.sql'))
+copyFiles(globSync('sql/{[0-9]*.sql,locks.json}'))
 const { name, version, type } = manifest
 writeFileSync('dist/package.json', JSON.stringify({ name, version, type }))
 const portal = await ensurePortal()

@@ -7,11 +7,19 @@ import { OperatorError } from '../kernel/operator-error.ts'
 import { codeOf, sqlstate } from '../kernel/sqlstate.ts'
 import { limitWaits, lockUntilCommit } from './advisory-locks.ts'
 import { type Database, schemaName, type Tx } from './database.ts'
+import { lockTables, type TableLocks } from './lock-tables.ts'
 import { addPartitions } from './partitions.ts'
 import type { Query } from './query.ts'
 import { isRetryable, sqlstateOf } from './sqlstate.ts'
 
-export type Migration = { number: number; name: string; checksum: string; text: string }
+export type Migration = {
+  number: number
+  name: string
+  checksum: string
+  text: string
+  /** Tables from before that it locks or writes, by `sql/locks.json`. */
+  locks?: TableLocks | undefined
+}
 export type AppliedMigration = { number: number; name: string; checksum: string }
 
 export const migrationDirectory = fileURLToPath(new URL('../../sql', import.meta.url))
@@ -25,11 +33,12 @@ const formerChecksums: Readonly<Record<number, string>> = {
   21: '1dce8463320aae0fe64e2c235b37b6c2dcf9ec8b124f8d680a36372af754ea75',
 }
 
-/** Files `NNNN-name.sql`, numbered from 1 without a gap. */
+/** Files `NNNN-name.sql`, numbered from 1 without a gap, and the list of the tables that they lock. */
 export function readMigrations(directory = migrationDirectory): Migration[] {
   const files = readdirSync(directory)
     .filter((file) => /^\d/.test(file) && file.endsWith('.sql'))
     .sort()
+  const locks: Record<string, TableLocks> = JSON.parse(readFileSync(`${directory}/locks.json`, 'utf8'))
   return files.map((file, at) => {
     const [, number, name] = /^(\d{4})-([a-z0-9-]+)\.sql$/.exec(file) ?? []
     if (number === undefined || name === undefined || Number(number) !== at + 1) {
@@ -37,7 +46,8 @@ export function readMigrations(directory = migrationDirectory): Migration[] {
       throw new OperatorError(`migration file '${file}' is out of order: the next number is ${expected}`)
     }
     const text = readFileSync(`${directory}/${file}`, 'utf8').replaceAll('\r\n', '\n')
-    return { number: at + 1, name, checksum: createHash('sha256').update(text).digest('hex'), text }
+    const checksum = createHash('sha256').update(text).digest('hex')
+    return { number: at + 1, name, checksum, text, locks: locks[`${number}-${name}`] }
   })
 }
 
@@ -49,6 +59,8 @@ export function readMigrations(directory = migrationDirectory): Migration[] {
 const longestWaitMs = 1_500
 const pauseMs = 1_000
 const triedForMs = 180_000
+// A deadlock remains possible where a lock depends on rows: `sql/locks.json` is made on an empty store.
+const busyStates: readonly string[] = [sqlstate.lockNotAvailable, sqlstate.deadlockDetected]
 
 /**
  * Brings the database to the newest migration in one transaction: all of it, or nothing. Nodes that start together
@@ -60,11 +72,12 @@ export async function migrate(
   triedFor = triedForMs,
 ): Promise<number[]> {
   const end = performance.now() + triedFor
+  const missed: string[] = []
   for (;;) {
     try {
-      return await database.transaction((tx) => migrateWithin(tx, migrations, longestWaitMs))
+      return await database.transaction((tx) => migrateWithin(tx, migrations, missed))
     } catch (error) {
-      if (sqlstateOf(error) !== sqlstate.lockNotAvailable) throw error
+      if (!busyStates.includes(sqlstateOf(error))) throw error
       if (performance.now() >= end)
         throw new OperatorError(
           `the migration was not made: other transactions used its tables for ${triedFor / 1000} seconds; start again when imports and backups have ended, or without writes to other nodes`,
@@ -75,18 +88,23 @@ export async function migrate(
   }
 }
 
-/** The same as a part of a transaction. It waits as long as that does, unless `waitMs` limits the wait for each table. */
+/**
+ * The same as a part of a transaction. With `missed`, the tables that earlier attempts did not get, it runs beside requests: it limits
+ * its waits, and locks all tables first.
+ */
 export async function migrateWithin(
   tx: Tx,
   migrations: readonly Migration[],
-  waitMs?: number,
+  missed?: string[],
 ): Promise<number[]> {
   await tx`set local statement_timeout = 0`
   await lockUntilCommit(tx, 'migrations')
   // Behind the lock of other nodes: their migrations may take long.
-  if (waitMs !== undefined) await tx`select ${limitWaits(tx, waitMs)}`
+  if (missed) await tx`select ${limitWaits(tx, longestWaitMs)}`
   await prepareSchema(tx)
   const pending = choosePending(await readApplied(tx), migrations)
+  const needed = pending.map(({ locks = {} }) => locks)
+  if (missed && pending.length > 0) await lockTables(tx, needed, missed, longestWaitMs)
   const [before] = await tx`select pg_current_xact_id()::text as id`
   for (const migration of pending) await apply(tx, migration, before?.id)
   if (pending.length > 0) await addPartitions(tx)

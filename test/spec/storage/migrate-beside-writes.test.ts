@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { advisoryLocks } from '../../../src/db/advisory-locks.ts'
+import { openDatabase } from '../../../src/db/database.ts'
 import { migrate, readMigrations } from '../../../src/db/migrate.ts'
 import { clause } from '../../support/clause.ts'
 import { fillDirectory } from '../../support/directory.ts'
 import { useMasking } from '../../support/masking.ts'
+import { createEmptyDatabase, forEachCluster } from '../../support/postgres.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 const { service, send, reachedDatabase } = useMasking()
@@ -45,3 +47,60 @@ clause(
     assert.deepEqual(await migrating, [number])
   },
 )
+
+forEachCluster((cluster) => {
+  clause(
+    'SVC-126',
+    'Before its first change a node locks all tables that the pending migrations lock or write, the audit and the change…',
+    async () => {
+      await using test = await createEmptyDatabase(cluster)
+      const { sql } = test.database
+      const released = 35
+      await migrate(test.database, readMigrations().slice(0, released))
+      // The audit takes as long as one of 200,000 entries: longer than PostgreSQL waits before it looks for a circle of locks.
+      const migrations = readMigrations().map((one) =>
+        one.name === 'partitioned-logs' ? { ...one, text: `${one.text}; select pg_sleep(2)` } : one,
+      )
+      const tenantId = (await sql`select tenant_id as id from instance`)[0]?.id
+      const addAudit = (tx: typeof sql, count: number) => tx`
+        insert into audit_event (tenant_id, actor, action, target)
+        select ${tenantId}, '{}', 'written', '' from generate_series(1, ${count}::int)`
+      await addAudit(sql, 1000)
+
+      // Nodes of the last release: a write looks up what the caller may do, writes its object, then its audit entry.
+      const old = openDatabase({ url: test.url, poolSize: 6 })
+      let isDone = false
+      let written = 0
+      const write = async () => {
+        while (!isDone) {
+          await old.transaction(async (tx) => {
+            await tx`select from role_assignment`
+            await tx`
+              insert into directory_object (tenant_id, id, kind, properties)
+              values (${tenantId}, gen_random_uuid(), 'user', jsonb_build_object('userPrincipalName', gen_random_uuid()))`
+            await addAudit(tx, 1)
+          })
+          written++
+        }
+      }
+      const writers = Promise.all([1, 2, 3, 4].map(write))
+      try {
+        await waitUntil('the nodes write', () => written > 20)
+        const migrated = await Promise.race([migrate(test.database, migrations), writers])
+        assert.deepEqual(
+          migrated,
+          readMigrations()
+            .map(({ number }) => number)
+            .slice(released),
+        )
+        const before = written
+        await waitUntil('the nodes go on', () => written > before + 20)
+      } finally {
+        isDone = true
+        await writers.finally(() => old.close())
+      }
+      const [audit] = await sql`select count(*) from audit_event where action = 'written'`
+      assert.equal(audit?.count, 1000 + written)
+    },
+  )
+})

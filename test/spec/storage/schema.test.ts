@@ -3,14 +3,21 @@ import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { it } from 'node:test'
 import { dumpSchema } from '../../../scripts/dump-schema.ts'
+import { listLocks } from '../../../scripts/list-locks.ts'
 import { migrationDirectory } from '../../../src/db/migrate.ts'
-import { createTestDatabase, forEachCluster } from '../../support/postgres.ts'
+import { createEmptyDatabase, createTestDatabase, forEachCluster } from '../../support/postgres.ts'
 
 forEachCluster((cluster) => {
   it('sql/schema.sql is what the migrations add up to (npm run schema writes it)', async () => {
     await using test = await createTestDatabase(cluster)
     const committed = readFileSync(path.join(migrationDirectory, 'schema.sql'), 'utf8')
     assert.equal(await dumpSchema(test.database.sql), committed)
+  })
+
+  it('sql/locks.json has the tables that migrations lock or write (npm run schema writes it)', async () => {
+    await using test = await createEmptyDatabase(cluster)
+    const committed = readFileSync(path.join(migrationDirectory, 'locks.json'), 'utf8')
+    assert.equal(await listLocks(test.database), committed)
   })
 
   it('a change of any kind shows in the dump', async () => {

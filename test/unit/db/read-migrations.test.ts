@@ -8,7 +8,8 @@ import { readMigrations } from '../../../src/db/migrate.ts'
 function read(files: Record<string, string>) {
   const directory = mkdtempSync(path.join(tmpdir(), 'masquerade-sql-'))
   try {
-    for (const [name, text] of Object.entries(files)) writeFileSync(path.join(directory, name), text)
+    for (const [name, text] of Object.entries({ 'locks.json': '{}', ...files }))
+      writeFileSync(path.join(directory, name), text)
     return readMigrations(directory)
   } finally {
     rmSync(directory, { recursive: true })
