@@ -1,4 +1,5 @@
 import type { AuthOptions } from './auth/open-auth.ts'
+import { listExchanged } from './auth/revoked-tokens.ts'
 import { mayBeRevoked, readStandings } from './directory/accounts/standing.ts'
 import { findKeptProofs, mayLackProof } from './directory/applications/client-proofs.ts'
 import { findOpenSignIns, hasSignInEnded } from './issuer/state-adapter.ts'
@@ -11,7 +12,9 @@ export function createRevocationPorts(
   return {
     mayBeRevoked: (sql, grounds) => {
       const { signInId, proofs } = grounds
-      const standing = mayBeRevoked(sql, tenantId, grounds)
+      const standing = listExchanged(grounds)
+        .map((each) => mayBeRevoked(sql, tenantId, each))
+        .reduce((some, next) => sql`(${some} or ${next})`)
       const signIn =
         signInId === undefined ? standing : sql`(${standing} or ${hasSignInEnded(sql, signInId)})`
       return proofs.length === 0 ? signIn : sql`(${signIn} or ${mayLackProof(sql, tenantId, proofs)})`

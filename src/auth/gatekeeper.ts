@@ -9,7 +9,7 @@ import type { Params, Permission } from './permission.ts'
 import { permitByTable } from './permit.ts'
 import type { Standing } from './principals.ts'
 import type { Memory, Remembered } from './remember.ts'
-import { isRevoked } from './revoked-tokens.ts'
+import { isRevoked, listExchanged } from './revoked-tokens.ts'
 import { type AssignmentsOf, encodeScopeSegment, requireAction } from './role-assignments.ts'
 import type { VerifiedToken, Verifier } from './verify-token.ts'
 
@@ -72,13 +72,17 @@ export function createGatekeeper(parts: GatekeeperParts): Gatekeeper {
     const { era } = memory
     const token = await parts.verifier.verify(readBearer(authorization))
     const grounds = groundsOf(token)
-    const { objectId, applicationId, signInId, proofs } = grounds
-    const standing = await parts.standingOf(objectId, applicationId)
-    if (isRevoked(grounds, standing.value)) fail('InvalidToken')
+    const { signInId, proofs } = grounds
+    let { untilMs } = token
+    for (const each of listExchanged(grounds)) {
+      const standing = await parts.standingOf(each.objectId, each.applicationId)
+      if (isRevoked(each, standing.value)) fail('InvalidToken')
+      untilMs = Math.min(untilMs, standing.untilMs)
+    }
     const signIn = signInId === undefined ? always : await parts.isSignInOpen(signInId)
     const kept = proofs.length === 0 ? always : await parts.areProofsKept(...proofs)
     if (!signIn.value || !kept.value) fail('InvalidToken')
-    const untilMs = Math.min(token.untilMs, standing.untilMs, signIn.untilMs, kept.untilMs)
+    untilMs = Math.min(untilMs, signIn.untilMs, kept.untilMs)
     if (connection && authorization !== undefined)
       last.set(connection, { authorization, token, untilMs, era })
     const caller = makeCaller(token.facts)
@@ -141,7 +145,7 @@ async function permitAction(
 }
 
 function groundsOf(token: VerifiedToken): TokenGrounds {
-  const { facts, issuer, issuedAtMs, isTimeExact, signInId, proofs } = token
+  const { facts, issuer, issuedAtMs, isTimeExact, signInId, proofs, exchanged } = token
   return {
     objectId: facts.objectId,
     kind: facts.kind === 'delegated' ? 'user' : 'servicePrincipal',
@@ -152,5 +156,6 @@ function groundsOf(token: VerifiedToken): TokenGrounds {
     isTimeExact,
     signInId,
     proofs,
+    exchanged,
   }
 }

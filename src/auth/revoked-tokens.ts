@@ -1,6 +1,11 @@
 import type { TokenGrounds } from '../kernel/token-grounds.ts'
 import type { Standing, TokenHolder } from './principals.ts'
 
+/** A token and those that it was exchanged for: each stands while its principal and its client do. */
+export function listExchanged(grounds: TokenGrounds): readonly [TokenGrounds, ...TokenGrounds[]] {
+  return [grounds, ...grounds.exchanged.map((earlier) => ({ ...grounds, ...earlier, isTimeExact: true }))]
+}
+
 /** True when the principal or client of a token was deleted, disabled or cut off since the token was issued. */
 export function isRevoked(grounds: TokenGrounds, standing: Standing | undefined): boolean {
   if (!standing) return true
@@ -33,19 +38,23 @@ export function createRevocationCheck(sources: RevocationSources) {
     const signInIds = [...new Set(tokens.flatMap(({ signInId }) => signInId ?? []))]
     const credentialIds = [...new Set(tokens.flatMap(({ credentialId }) => credentialId ?? []))]
     const proofs = [...new Set(tokens.flatMap((token) => token.proofs))]
+    const all = tokens.map(listExchanged)
     const [standings, signIns, kept, credentials] = await Promise.all([
-      sources.readStandings(tokens),
+      sources.readStandings(all.flat()),
       signInIds.length > 0 ? sources.findOpenSignIns(signInIds) : new Set<string>(),
       proofs.length > 0 ? sources.findKeptProofs(proofs) : new Set<string>(),
       credentialIds.length > 0 ? sources.findOpenCredentials(credentialIds) : new Set<string>(),
     ])
-    return tokens.map((grounds, at) => {
+    const inOrder = standings.values()
+    return all.map((chain) => {
+      const [grounds] = chain
       const { signInId, credentialId } = grounds
       const isOpen =
         (signInId === undefined || signIns.has(signInId)) &&
         grounds.proofs.every((proof) => kept.has(proof)) &&
         (credentialId === undefined || credentials.has(credentialId))
-      return !isOpen || isRevoked(grounds, standings[at])
+      const revoked = chain.map((each) => isRevoked(each, inOrder.next().value))
+      return !isOpen || revoked.includes(true)
     })
   }
 }

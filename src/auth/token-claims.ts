@@ -1,7 +1,9 @@
 import { fail } from '../kernel/problem.ts'
+import type { ExchangedToken } from '../kernel/token-grounds.ts'
 import { isUuid, uuidPattern } from '../kernel/uuid.ts'
 import type { CallerFacts } from './caller.ts'
 import { consumerTenantId } from './identity.ts'
+import { issueTimeClaim } from './issue-time.ts'
 
 /** Where an issuer puts what we need to know; the first claim that is there counts. */
 export interface ClaimNames {
@@ -32,6 +34,9 @@ export const signInOriginClaim = 'sign_in_origin'
  */
 export const clientProofsClaim = 'client_proofs'
 
+/** Names in exchanged tokens of ours the tokens that they were exchanged for: `{ appid, iat_ms }`. */
+export const exchangedTokensClaim = 'exchanged_tokens'
+
 export type Claims = Readonly<Record<string, unknown>>
 
 const maxNameLength = 200
@@ -42,6 +47,23 @@ export function readProofs({ [clientProofsClaim]: proofs }: Claims): readonly st
   if (proofs === undefined) return []
   const isProof = (one: unknown) => typeof one === 'string' && proofPattern.test(one)
   return Array.isArray(proofs) && proofs.every(isProof) ? proofs : fail('InvalidToken')
+}
+
+/** Refuses a claim of another form, as it would leave out a client. */
+export function readExchanged({ [exchangedTokensClaim]: tokens }: Claims): readonly ExchangedToken[] {
+  if (tokens === undefined) return []
+  if (!Array.isArray(tokens)) return fail('InvalidToken')
+  return tokens.map((token: Claims | null) => {
+    const issuedAtMs = token?.[issueTimeClaim]
+    if (!token || typeof issuedAtMs !== 'number') return fail('InvalidToken')
+    return { applicationId: readName(token, ['appid']).toLowerCase(), issuedAtMs }
+  })
+}
+
+/** The claim that `readExchanged` reads. */
+export function writeExchanged(tokens: readonly ExchangedToken[]): Claims {
+  const written = tokens.map((token) => ({ appid: token.applicationId, [issueTimeClaim]: token.issuedAtMs }))
+  return written.length > 0 ? { [exchangedTokensClaim]: written } : {}
 }
 
 /** Reads who a verified token is about. A token that leaves that open is no token. */

@@ -2,6 +2,7 @@ import { type CryptoKey, errors, jwtVerify, type KeyObject } from 'jose'
 import { BoundedCache } from '../kernel/cache.ts'
 import { parseJson } from '../kernel/json.ts'
 import { fail, Problem } from '../kernel/problem.ts'
+import type { ExchangedToken } from '../kernel/token-grounds.ts'
 import type { Bearer } from './bearer.ts'
 import type { CallerFacts } from './caller.ts'
 import type { Identity } from './identity.ts'
@@ -12,6 +13,7 @@ import {
   type Claims,
   ourClaimNames,
   readClaims,
+  readExchanged,
   readProofs,
   signInOriginClaim,
 } from './token-claims.ts'
@@ -45,6 +47,8 @@ export interface VerifiedToken {
   readonly signInId: string | undefined
   /** The secrets and certificates that the token was issued by; none for a public client, an operator and an outside issuer. */
   readonly proofs: readonly string[]
+  /** The tokens that it was exchanged for, one for another. */
+  readonly exchanged: readonly ExchangedToken[]
   /** Until then the signature and the times need no other look. */
   readonly untilMs: number
 }
@@ -95,6 +99,7 @@ export function createVerifier({ identity, signingKeys, outsideIssuers }: Verifi
       ...readTime(claims, issuer.ours),
       signInId: issuer.ours && typeof claims.sid === 'string' ? claims.sid : undefined,
       proofs: issuer.ours ? readProofs(claims) : [],
+      exchanged: issuer.ours ? readExchanged(claims) : [],
       untilMs: Math.min(expiresAtMs, Date.now() + maxCacheMs),
     }
     cache.set(digest, verified, verified.untilMs)

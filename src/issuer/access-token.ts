@@ -1,7 +1,7 @@
 import type { AccessToken, Client, ClientCredentials, JWTStructured, KoaContextWithOIDC } from 'oidc-provider'
 import type { Identity } from '../auth/identity.ts'
 import { issueTimeClaim, readIssueTime } from '../auth/issue-time.ts'
-import { clientProofsClaim, signInOriginClaim } from '../auth/token-claims.ts'
+import { clientProofsClaim, signInOriginClaim, writeExchanged } from '../auth/token-claims.ts'
 import type { Query } from '../db/query.ts'
 import { listDirectoryRoles } from '../directory/accounts/list-directory-roles.ts'
 import { awaitRevocations } from '../directory/accounts/standing.ts'
@@ -9,6 +9,7 @@ import {
   listApplicationPermissions,
   listDelegatedPermissions,
 } from '../directory/applications/granted-permissions.ts'
+import type { ExchangedToken } from '../kernel/token-grounds.ts'
 import { requireAssignment } from './app-roles.ts'
 import { chooseGranted, permissionsIn } from './choose-granted.ts'
 import { clientFactsOf } from './client-facts.ts'
@@ -25,13 +26,15 @@ interface Origin {
   readonly signInId: string | undefined
   readonly signInOrigin: string | undefined
   readonly proofs: readonly string[]
+  /** This token, and those that it was exchanged for itself. */
+  readonly exchanged: readonly ExchangedToken[]
   /** In seconds. */
   readonly expiresAt: number
 }
 
 const origins = new WeakMap<object, Origin>()
 
-/** Makes an exchanged token keep the sign-in, its origin, the proofs and the lifetime of the token that it was exchanged for. */
+/** Makes an exchanged token keep what the token that it was exchanged for rests on, and its lifetime. */
 export function keepOrigin(token: object, origin: Origin): void {
   origins.set(token, origin)
 }
@@ -83,6 +86,7 @@ export function writeAccessTokenClaims(sql: Query, identity: Identity, secret: I
       ...(sid !== undefined && { sid }),
       ...(told !== undefined && { [signInOriginClaim]: told }),
       ...(proofs.length > 0 && { [clientProofsClaim]: proofs }),
+      ...writeExchanged(origin?.exchanged ?? []),
       ...specific,
     }
   }

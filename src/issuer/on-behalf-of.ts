@@ -6,6 +6,7 @@ import type { Query } from '../db/query.ts'
 import { findActiveUser } from '../directory/accounts/find-active-user.ts'
 import { listDelegatedPermissions } from '../directory/applications/granted-permissions.ts'
 import { Problem } from '../kernel/problem.ts'
+import type { ExchangedToken, TokenGrounds } from '../kernel/token-grounds.ts'
 import { accessTokenLifetimeSeconds, keepOrigin } from './access-token.ts'
 import { describeAccount } from './account.ts'
 import { listAppRoles } from './app-roles.ts'
@@ -53,7 +54,8 @@ export function allowOnBehalfOf(provider: Provider, check: AssertionCheck): void
     token.resourceServer = new provider.ResourceServer(resource, info)
     const { signInOrigin } = session.caller
     const { signInId, proofs } = session.grounds
-    keepOrigin(token, { signInId, signInOrigin, proofs, expiresAt })
+    const exchanged = listExchangedBy(session.grounds)
+    keepOrigin(token, { signInId, signInOrigin, proofs, exchanged, expiresAt })
     ctx.oidc.entity('AccessToken', token)
     const value = await token.save()
     const idToken = await issueIdToken(provider, ctx, check, session)
@@ -134,6 +136,16 @@ async function issueIdToken(
   })
   const claims = await account.claims('id_token', scope, {}, [])
   return Object.assign(new provider.IdToken(claims, { ctx }), { scope }).issue({ use: 'idtoken' })
+}
+
+/**
+ * The token that is exchanged now, and those before it, by their own times: a revocation under way is later than these. Of one client
+ * the earliest counts, as later revocations end all of its tokens.
+ */
+function listExchangedBy(grounds: TokenGrounds): readonly ExchangedToken[] {
+  const { applicationId, issuedAtMs, isTimeExact, exchanged } = grounds
+  if (exchanged.some((earlier) => earlier.applicationId === applicationId)) return exchanged
+  return [...exchanged, { applicationId, issuedAtMs: isTimeExact ? issuedAtMs : issuedAtMs + 1000 }]
 }
 
 /** In seconds. */

@@ -26,6 +26,7 @@ export function testPrincipal(id: string, kind: Principal['kind'] = 'user'): Pri
     isTimeExact: true,
     signInId: undefined,
     proofs: [],
+    exchanged: [],
   }
   return { id, kind, applicationId: 'a client', grounds }
 }

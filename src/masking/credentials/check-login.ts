@@ -76,6 +76,7 @@ function groundsOf({ id, kind, applicationId }: NamedPrincipal, stored: StoredLo
     isTimeExact: true,
     signInId: undefined,
     proofs: [],
+    exchanged: [],
     credentialId: stored.id,
   }
 }

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { before, describe } from 'node:test'
 import type pg from 'pg'
 import { issueTimeClaim } from '../../../src/auth/issue-time.ts'
+import { exchangedTokensClaim } from '../../../src/auth/token-claims.ts'
 import { setPassword } from '../../../src/directory/accounts/password.ts'
 import {
   consentPermissions,
@@ -113,6 +114,24 @@ describe('sessions whose token is revoked', () => {
     const again = await people.connect(first.who.name, first.who.token())
     assert.equal((await again.query(read)).rows.length, 1, 'a new token opens a session')
   })
+
+  clause(
+    'GATE-299',
+    'A session by an exchanged token ends by GATE-113 also with the client of each token on its way (TOK-160).',
+    async () => {
+      const [first, second] = [await visitor(), await visitor()]
+      const who = await visitor(() => {
+        const passed = [first, second].map(({ appId: appid }) => ({ appid, [issueTimeClaim]: Date.now() }))
+        return { [exchangedTokensClaim]: passed }
+      })
+      const disable = ({ clientId }: Visitor) =>
+        call('PATCH', `/v1.0/servicePrincipals/${clientId}`, { accountEnabled: false })
+      const token = who.token()
+      const client = await people.connect(who.name, token)
+      assert.equal(await endedBy(client, patienceMs, () => disable(second)), '57P01')
+      await assert.rejects(people.connect(who.name, token), { code: '28P01' })
+    },
+  )
 
   // The sign-in that a token came from, the application's own permission, and an expired token.
   clause('GATE-113', promise, async () => {
