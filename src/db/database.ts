@@ -6,6 +6,7 @@ import { checkConnections, connectionOf, driverOptions, isUnreplicated } from '.
 import { guardValues } from './guard-answers.ts'
 import { choiceOf, type HostChoice } from './host-choice.ts'
 import { withKnownSettings } from './known-settings.ts'
+import { nestedUse } from './nested-use.ts'
 import { nameStatement, renameIfStale } from './prepared.ts'
 import { watchPrimary } from './primary-watch.ts'
 import { createSql, type Sql, type Statement } from './sql.ts'
@@ -99,7 +100,8 @@ export function openDatabase(options: DatabaseOptions): Database {
     transaction: (run, settings) =>
       repeat(async () => {
         const client = await withKnownSettings(pool, () => takeConnection(pool, choice))
-        return await runTransaction(client, send, run, settings)
+        const work = () => runTransaction(client, send, run, settings)
+        return await (nestedUse ? nestedUse.within(pool, work) : work())
       }).catch(passOn),
     primary: () => choice.primary,
     system: () => choice.system,
@@ -173,6 +175,7 @@ async function sendOnce(pool: pg.Pool, choice: HostChoice, statement: Statement)
  * connection whose server was not seen as the primary for some seconds is replaced by one that is checked.
  */
 export async function takeConnection(pool: pg.Pool, choice: HostChoice): Promise<pg.PoolClient> {
+  nestedUse?.refuse(pool)
   for (let left = choice.count - 1; ; left--) {
     try {
       const client = await pool.connect()

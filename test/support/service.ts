@@ -6,6 +6,7 @@ import { startService } from '../../src/main.ts'
 import { readSettings } from '../../src/settings.ts'
 import { checkDescribed } from './described-answers.ts'
 import { createTestDatabase } from './postgres.ts'
+import { allowNestedUse } from './refuse-nested-use.ts'
 import { createTokens } from './tokens.ts'
 
 export type { TokenRequest } from './tokens.ts'
@@ -44,6 +45,7 @@ export async function startTestService(
 
   return {
     ...service,
+    database: allowNestedUse(service.database),
     origin,
     httpsOrigin: `https://localhost:${service.listeners.httpsPort}`,
     dataDir,
