@@ -83,6 +83,7 @@ create table change_subscription (
   lease uuid,
   leased_until timestamp with time zone,
   namespace text default 'vendor.graph'::text not null,
+  grounds jsonb,
   constraint change_subscription_pkey PRIMARY KEY (tenant_id, id)
 );
 

@@ -195,7 +195,7 @@ export async function startService(options: StartOptions): Promise<Service> {
   const refresh = async (id: string) => gateway?.refresh(id)
   const follower = part ? undefined : openFollower({ database, tenantId, source, enforcement, log }, refresh)
   cleanup.defer(() => follower?.close())
-  const notifications = openNotifications({ database, tenantId, settings, secrets: secretBox, log })
+  const notifications = openNotifications({ database, tenantId, settings, secrets: secretBox, auth, log })
   cleanup.defer(() => notifications.close())
   const events = hearEvents(
     store.address,

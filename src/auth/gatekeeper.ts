@@ -26,6 +26,8 @@ export interface Gatekeeper {
    * remembered and past open transactions: a revocation that the caller's own transaction makes does not count.
    */
   confirm(caller: Caller): Promise<void>
+  /** The facts that the caller's token rests on; undefined for callers of the emulator, which have none. */
+  groundsOf(caller: Caller): TokenGrounds | undefined
   /** A column `doubtful` for a statement of the caller's transaction: while it is false, `confirm` would not reject. */
   selectDoubt(sql: Query, caller: Caller): Fragment
   /** Throws or rejects when the caller has used up its allowance. */
@@ -113,6 +115,11 @@ export function createGatekeeper(parts: GatekeeperParts): Gatekeeper {
       if (!token) return
       const [revoked] = await parts.findRevoked([groundsOf(token)])
       if (revoked || !isKeyHeld(token)) fail('RevokedMeanwhile')
+    },
+
+    groundsOf(caller) {
+      const token = tokens.get(caller)
+      return token && groundsOf(token)
     },
 
     selectDoubt(sql, caller) {

@@ -6,6 +6,7 @@ import { postGuarded } from '../../db/guarded-post.ts'
 import type { HostGuard } from '../../db/host-guard.ts'
 import type { Query } from '../../db/query.ts'
 import type { SecretBox } from '../../kernel/secret-box.ts'
+import type { TokenGrounds } from '../../kernel/token-grounds.ts'
 import { type LoggedChange, logKinds, renderMissed, renderNotifications } from './render-notifications.ts'
 import { clientStatePlace, type Subscription, subscriptionColumns } from './subscription.ts'
 
@@ -15,6 +16,8 @@ export interface NotifierParts {
   readonly guard: HostGuard
   readonly secrets: SecretBox
   readonly log: Logger
+  /** For each of the tokens whether it was revoked by now. */
+  findRevoked(tokens: readonly TokenGrounds[]): Promise<readonly boolean[]>
   readStanding(objectId: string, applicationId: string): Promise<Standing>
 }
 
@@ -166,11 +169,14 @@ export class Notifier {
     return next === undefined || (await isRewritten(sql, tenantId, position))
   }
 
-  /** Deleted and disabled principals hear nothing, nor those whose tokens were voided, until they renew. */
-  async #requireStanding({ creatorId, applicationId, renewedAt }: Subscription): Promise<void> {
+  /** Deleted and disabled principals hear nothing, nor those whose token was revoked, until they renew. */
+  async #requireStanding(subscription: Subscription): Promise<void> {
+    const { creatorId, applicationId, renewedAt, grounds } = subscription
     const standing = await this.#parts.readStanding(creatorId, applicationId)
     if (!standing.enabled || standing.client !== 'enabled' || renewedAt.getTime() < standing.validFromMs)
       throw new Error('the creator of the subscription may not hear of changes')
+    const [isRevoked] = grounds ? await this.#parts.findRevoked([grounds]) : [false]
+    if (isRevoked !== false) throw new Error('the token of the subscription was revoked')
   }
 
   #stamp(subscription: Subscription) {

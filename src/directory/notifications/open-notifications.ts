@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import type { Auth } from '../../auth/open-auth.ts'
 import type { Database } from '../../db/database.ts'
 import { createPublicGuard } from '../../db/host-guard.ts'
 import type { SecretBox } from '../../kernel/secret-box.ts'
@@ -11,6 +12,7 @@ interface NotificationOptions {
   readonly tenantId: string
   readonly settings: { readonly notificationHosts: readonly string[] }
   readonly secrets: SecretBox
+  readonly auth: Pick<Auth, 'findRevoked' | 'gatekeeper'>
   readonly log: Logger
 }
 
@@ -21,7 +23,7 @@ export interface Notifications extends NotificationPorts {
 }
 
 export function openNotifications(options: NotificationOptions): Notifications {
-  const { database, tenantId, settings, secrets, log } = options
+  const { database, tenantId, settings, secrets, auth, log } = options
   const guard = createPublicGuard(settings.notificationHosts)
   const notifier = new Notifier({
     sql: database.sql,
@@ -29,9 +31,11 @@ export function openNotifications(options: NotificationOptions): Notifications {
     guard,
     secrets,
     log,
+    findRevoked: auth.findRevoked,
     readStanding: (...ids) => readStanding(database.sql, tenantId, ...ids),
   })
   return {
+    groundsOf: (caller) => auth.gatekeeper.groundsOf(caller),
     validate: (address) => validateAddress(guard, log, address),
     hear: () => notifier.hear(),
     close: () => notifier.close(),

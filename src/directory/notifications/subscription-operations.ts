@@ -20,6 +20,7 @@ import {
   subscriptionColumns,
   subscriptionSchema,
   watchedRows,
+  writeGrounds,
 } from './subscription.ts'
 
 const longestMinutes = 41_760
@@ -75,11 +76,11 @@ const createSubscription = operation({
     const sealed = clientState === null ? null : ports.secrets.seal(clientStatePlace(id), clientState)
     const [stored] = await tx<Subscription[]>`
       insert into change_subscription (tenant_id, id, resource, kind, object_id, members_only, change_types,
-        notification_url, lifecycle_url, client_state, creator_id, application_id, namespace, expires_at, position)
+        notification_url, lifecycle_url, client_state, creator_id, application_id, namespace, expires_at, grounds, position)
       values (${tenantId}, ${id}, ${body.resource}, ${watched.kind}, ${watched.objectId}, ${watched.membersOnly},
         ${readChangeTypes(body.changeType)}, ${body.notificationUrl}, ${lifecycleNotificationUrl}, ${sealed},
         ${objectId}, ${applicationId}, ${request.namespace}, ${readExpiry(body.expirationDateTime, ports.changeLogDays)},
-        ${selectRevision(tx, tenantId)})
+        ${writeGrounds(tx, ports.notifications.groundsOf(caller))}, ${selectRevision(tx, tenantId)})
       returning ${subscriptionColumns(tx)}`
     const shown = showSubscription(stored as Subscription)
     audit({ action: 'create subscription', target: auditTarget(id), after: describeForAudit(shown) })
@@ -134,7 +135,8 @@ const renewSubscription = operation({
     requirePermissions(caller, objectPermissions[found.kind].read)
     const expiresAt = readExpiry(body.expirationDateTime, ports.changeLogDays)
     const [renewed] = await tx<Subscription[]>`
-      update change_subscription set expires_at = ${expiresAt}, renewed_at = now()
+      update change_subscription set expires_at = ${expiresAt}, renewed_at = now(),
+        grounds = ${writeGrounds(tx, ports.notifications.groundsOf(caller))}
       where tenant_id = ${caller.tenantId} and id = ${found.id} returning ${subscriptionColumns(tx)}`
     const shown = showSubscription(renewed as Subscription)
     audit({

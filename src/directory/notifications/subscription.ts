@@ -4,6 +4,7 @@ import type { Caller } from '../../auth/caller.ts'
 import type { Query } from '../../db/query.ts'
 import type { SealedColumn } from '../../db/reseal.ts'
 import { fail } from '../../kernel/problem.ts'
+import type { TokenGrounds } from '../../kernel/token-grounds.ts'
 import { isUuid } from '../../kernel/uuid.ts'
 import { formatDateTime } from '../entities/read-value.ts'
 import { application } from '../objects/kinds/application.ts'
@@ -39,6 +40,8 @@ export interface Subscription extends Watched {
   readonly creatorId: string
   readonly applicationId: string
   readonly renewedAt: Date
+  /** Of the token that it was made or last renewed with; null: an earlier release stored it, or there was no token. */
+  readonly grounds: TokenGrounds | null
   readonly expiresAt: Date
   readonly position: number
   readonly attempts: number
@@ -50,7 +53,7 @@ export function subscriptionColumns(sql: Query) {
   return sql`id, resource, kind, object_id as "objectId", members_only as "membersOnly", change_types as "changeTypes",
     notification_url as "notificationUrl", lifecycle_url as "lifecycleUrl", client_state as "clientState",
     creator_id as "creatorId", application_id as "applicationId", renewed_at as "renewedAt",
-    expires_at as "expiresAt", position, attempts, namespace`
+    grounds, expires_at as "expiresAt", position, attempts, namespace`
 }
 
 /** The place to which a client's secret is sealed. */
@@ -128,6 +131,11 @@ export async function findSubscription(
     select ${subscriptionColumns(tx)} from change_subscription
     where ${ownedBy(tx, caller)} and id = ${id} ${options.lock ? tx`for update` : tx``}`
   return found ?? fail('ObjectNotFound', { id })
+}
+
+/** Of the caller's token, as a value for the store. */
+export function writeGrounds(tx: Query, grounds: TokenGrounds | undefined) {
+  return grounds === undefined ? null : tx.json(grounds)
 }
 
 /** The subscriptions that the same principal made with the same application. */

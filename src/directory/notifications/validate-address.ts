@@ -1,14 +1,18 @@
 import { randomBytes } from 'node:crypto'
 import type { Logger } from 'pino'
+import type { Caller } from '../../auth/caller.ts'
 import { postGuarded } from '../../db/guarded-post.ts'
 import type { HostGuard } from '../../db/host-guard.ts'
 import { isSafeUrl } from '../../kernel/network.ts'
 import { fail } from '../../kernel/problem.ts'
+import type { TokenGrounds } from '../../kernel/token-grounds.ts'
 
 /** The share of notifications that operations need. */
 export interface NotificationPorts {
   /** Refuses an address that may not be notified, or whose server does not answer with the token that it was sent. */
   validate(address: string): Promise<void>
+  /** The facts that the caller's token rests on, and with it the notifications; undefined: there is no token. */
+  groundsOf(caller: Caller): TokenGrounds | undefined
 }
 
 const timeoutMs = 10_000
