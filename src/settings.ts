@@ -71,7 +71,7 @@ const schema = {
   GATEWAY_PLAINTEXT: flag('0', 'Clients on other machines may use the gateway without TLS.'),
   GATEWAY_WEAK_LOGIN: flag(
     '0',
-    'The gateway passes on logins by cleartext or MD5 password, and logins for which the database asks no password at all.',
+    'The gateway passes on logins by cleartext or MD5 password, logins by SCRAM with fewer than 4096 rounds, and logins for which the database asks no password at all.',
   ),
   GATEWAY_MASKED_COPIES: flag(
     '0',

@@ -46,7 +46,7 @@ export class ScramClient {
     const { r: nonce = '', s: salt = '', i: count = '' } = readAttributes(serverFirst)
     if (!nonce.startsWith(this.#nonce) || nonce.length <= this.#nonce.length || salt === '')
       violation('malformed SCRAM message of the database')
-    const rounds = /^\d{1,9}$/.test(count) ? Number(count) : 0
+    const rounds = readRounds(count)
     if (rounds < iterations || rounds > maxIterations)
       violation('the database asks for an unusual SCRAM login')
     const salted = await derive(this.#password, Buffer.from(salt, 'base64'), rounds, keyBytes, 'sha256')
@@ -110,6 +110,16 @@ export class ScramServer {
       return undefined
     return `v=${hmac(this.#serverKey, this.#signed).toString('base64')}`
   }
+}
+
+/** A challenge that is not to be passed to a client: by the proof, its maker would guess the password that much faster. */
+export function asksFewRounds(serverFirst: string): boolean {
+  const counts = serverFirst.split(',').filter((part) => part.startsWith('i='))
+  return counts.length !== 1 || !counts.every((part) => readRounds(part.slice(2)) >= iterations)
+}
+
+function readRounds(count: string): number {
+  return /^\d{1,9}$/.test(count) ? Number(count) : 0
 }
 
 function hmac(key: Buffer, text: string): Buffer {

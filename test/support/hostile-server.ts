@@ -29,7 +29,7 @@ export async function startHostileServer(
 }
 
 /** Asks for SCRAM with these rounds, in each login as often as said and all at once, and counts the proofs of one login. */
-export async function startScramServer({ rounds, times }: { rounds: number; times: number }) {
+export async function startScramServer({ rounds, times }: { rounds: number | string; times: number }) {
   const sockets = new Set<Socket>()
   let proofs = 0
   const server = createServer((socket) => {

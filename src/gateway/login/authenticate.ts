@@ -11,7 +11,7 @@ import {
   writeMechanisms,
 } from '../../wire/messages.ts'
 import { refuse, violation } from '../../wire/refusal.ts'
-import { scramMechanism } from '../../wire/scram.ts'
+import { asksFewRounds, scramMechanism } from '../../wire/scram.ts'
 
 export interface Side {
   readonly socket: Duplex
@@ -131,6 +131,8 @@ async function passStep(client: Side, backend: Side, frame: Buffer, allowWeak: b
       return false
     }
     case 11:
+      if (!allowWeak && asksFewRounds(frame.toString('latin1', 9)))
+        refuse('WeakLogin', { method: 'SCRAM with fewer than 4096 rounds' })
       client.socket.write(frame)
       backend.socket.write(await takePassword(client))
       return false

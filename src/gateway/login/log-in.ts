@@ -49,7 +49,7 @@ export async function logIn(client: Greeted, options: LogInOptions): Promise<Est
   if (isDirectoryName(options.name)) return await logInAsPrincipal(client, options)
   // Before the server is connected to: SCRAM without channel binding lets a machine in between have the session.
   if (!options.database.isReached) refuse('NotReached')
-  const backend = await start(options.name, options)
+  const backend = await start(options.name, options, openAtPrimary)
   const isIn = await passLogin(client, backend, options.limits.allowWeakLogin)
   return isIn ? { backend, role: options.name, principal: undefined } : undefined
 }
@@ -86,14 +86,35 @@ async function logInAsPrincipal(client: Greeted, options: LogInOptions): Promise
 /** Of a database, until its session begins: settings and notices, of which all that it sends is held. */
 const mostLoginBytes = 4 * 1024 * 1024
 
-async function start(user: string, options: LogInOptions) {
-  const { database, parameters, signal, onBackend } = options
-  const opened = await openStandby(user, options)
-  const { socket, address } = opened ?? (await openAnyBackend(database.address, signal))
+async function start(user: string, options: LogInOptions, openOther = openAnywhere) {
+  const { database, parameters, onBackend } = options
+  const { socket, address } = (await openStandby(user, options)) ?? (await openOther(options))
   const backend = { socket, address, reader: new ByteReader(socket, mostLoginBytes) }
   onBackend(backend)
   socket.write(writeStartup([['user', user], ...parameters, ['database', database.address.database]]))
   return backend
+}
+
+async function openAnywhere({ database, signal }: LogInOptions) {
+  return await openAnyBackend(database.address, signal)
+}
+
+/**
+ * Of several hosts the one where the binding is logged in as the primary: one of the others may be a machine that lets the
+ * binding in nowhere and stands between the clients and the server.
+ */
+async function openAtPrimary(options: LogInOptions) {
+  const { database, ports, signal } = options
+  const { others, ...first } = database.address
+  if (!others || database.isUnbound) return await openAnywhere(options)
+  const places = [first, ...others]
+  const primary = await ports.findPrimary(database.id).catch(() => undefined)
+  const at = places.findIndex((place) => primary && isSamePlace(place, primary))
+  const place = places[at]
+  if (!place) return refuse('NoPrimary')
+  const { host, port, addresses } = place
+  const address = { ...database.address, host, port, addresses, others: places.toSpliced(at, 1) }
+  return { socket: await openBackend(address, signal), address }
 }
 
 /** Undefined: the session is for the primary, as none of the standbys will do. */

@@ -7,6 +7,7 @@ import { openBareGateway, testPrincipal } from '../../support/bare-gateway.ts'
 import { clause } from '../../support/clause.ts'
 import { startHostileServer, startScramServer } from '../../support/hostile-server.ts'
 import { createMaskedDatabase } from '../../support/masked-database.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 import { openWireClient } from '../../support/wire-client.ts'
 
 const setting = (at: number) => message('S', `setting${at}\0${'x'.repeat(900_000)}\0`)
@@ -71,6 +72,45 @@ describe('a database behind the gateway that does not keep to the protocol', () 
       } finally {
         await gateway.close(0)
       }
+    },
+  )
+
+  clause(
+    'GATE-311',
+    'A database that asks a role for SCRAM with fewer than 4096 rounds gets no proof of its password: 28000,…',
+    async () => {
+      await using target = await createMaskedDatabase()
+      const countProofs = async (rounds: number | string, allowWeakLogin: boolean) => {
+        using server = await startScramServer({ rounds, times: 1 })
+        const gateway = await openBareGateway(target.database, `postgres://127.0.0.1:${server.port}/d`, {
+          allowWeakLogin,
+        })
+        const client = new pg.Client({
+          host: '127.0.0.1',
+          port: gateway.port,
+          user: 'clerk',
+          password: 'sunshine1',
+          database: 'd',
+        })
+        client.on('error', () => {})
+        const failed = client.connect().then(
+          () => 'let in',
+          (error: { code?: string }) => error.code ?? 'cut',
+        )
+        try {
+          const ended = await Promise.race([
+            failed,
+            waitUntil('a proof', async () => server.proofs > 0).then(() => 'proven'),
+          ])
+          return [ended, server.proofs]
+        } finally {
+          await gateway.close(0)
+        }
+      }
+      for (const rounds of [1, 4095, '04096,i=1', '1,i=4096', '-4096', ''])
+        assert.deepEqual(await countProofs(rounds, false), ['28000', 0], `${rounds} rounds`)
+      assert.deepEqual(await countProofs(4096, false), ['proven', 1])
+      assert.deepEqual(await countProofs(4095, true), ['proven', 1], 'where weak logins are allowed')
     },
   )
 

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { describe } from 'node:test'
 import { clause } from '../../support/clause.ts'
 import { useGateway } from '../../support/gateway.ts'
@@ -83,6 +85,40 @@ describe('a binding that has not logged in where it leads', () => {
       const second = await openNetwork(url, port)
       t.after(() => second.close())
       await letsIn('a server that was away')
+    },
+  )
+
+  // It drops the binding and waits for roles: those would prove their passwords to it.
+  clause(
+    'GATE-310',
+    'Where the binding names several hosts, a role of the database logs in by its own password at the one that…',
+    async (t) => {
+      const relay = await openNetwork(gateway.masked().url)
+      const names: string[] = []
+      const other = createServer((socket) => {
+        socket.on('error', () => {})
+        socket.once('data', (startup) => {
+          names.push(/user\0([^\0]*)/.exec(startup.toString('latin1'))?.[1] ?? '')
+          socket.destroy()
+        })
+      })
+      other.listen(0, '127.0.0.1')
+      await once(other, 'listening')
+      t.after(() => {
+        relay.close()
+        other.close()
+      })
+      const { port } = other.address() as AddressInfo
+      const host = `127.0.0.1:${port},127.0.0.1:${relay.address.port}`
+      assert.equal((await bind({ host, port: undefined })).connection.state, 'Reachable')
+      await letsIn('the host that the binding logs in to')
+      relay.close()
+      for (const name of [gateway.name, gateway.name])
+        await assert.rejects(read(name), { code: '57P03', message: /takes writes is not known/ })
+      assert.ok(names.includes(own().user), 'the binding was there')
+      assert.ok(!names.includes('auditor'), names.join())
+      await bind({})
+      await letsIn('the first binding again')
     },
   )
 })
