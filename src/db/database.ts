@@ -147,14 +147,9 @@ async function sendNow(client: pg.ClientBase, { text, values, isSimple, isUnname
   }
 }
 
+/** One that a circle of locks ended is undone as a whole, and sent again like a transaction. */
 async function sendAlone(pool: pg.Pool, choice: HostChoice, statement: Statement) {
-  const attempt = () => sendOnce(pool, choice, statement)
-  try {
-    return await attempt()
-  } catch (error) {
-    if (!renameIfStale(error)) throw error
-    return await attempt()
-  }
+  return await repeat(() => sendOnce(pool, choice, statement))
 }
 
 /** A statement that failed leaves no connection behind: its server may have been replaced as the primary. */

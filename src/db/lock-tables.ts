@@ -15,6 +15,8 @@ const lastWritten = ['audit_event', 'revision_counter', 'change_log']
  * circles when a session has waited for a second (`deadlock_timeout`), and ends the one that looks.
  */
 const laterWaitMs = 400
+/** Of all later tables: the request may have begun to wait before the first of them. */
+const allLaterWaitsMs = 800
 
 /**
  * SVC-126: locks what the migrations need, before the first of them. One that took a table after long work on the audit would wait
@@ -29,10 +31,14 @@ export async function lockTables(
 ): Promise<void> {
   const modes = addUp(needed)
   const tables = orderTables(await listExisting(tx, [...modes.keys()]), missed)
+  let end = Number.POSITIVE_INFINITY
   for (const [at, table] of tables.entries())
     try {
-      if (at <= 1) await tx`select ${limitWaits(tx, at === 0 ? waitMs : laterWaitMs)}`
+      // A limit of zero would be none.
+      const left = Math.max(1, Math.floor(end - performance.now()))
+      await tx`select ${limitWaits(tx, at === 0 ? waitMs : Math.min(laterWaitMs, left))}`
       await tx.unsafe(`lock table ${quoteQualified(schemaName, table)} in ${modes.get(table)} mode`)
+      if (at === 0) end = performance.now() + allLaterWaitsMs
     } catch (error) {
       missed.unshift(table)
       throw error

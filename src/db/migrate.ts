@@ -71,16 +71,18 @@ export async function migrate(
   migrations = readMigrations(),
   triedFor = triedForMs,
 ): Promise<number[]> {
-  const end = performance.now() + triedFor
+  // From the first table that was not free: the migrations of another node, waited for before, may take long.
+  let end: number | undefined
   const missed: string[] = []
   for (;;) {
     try {
       return await database.transaction((tx) => migrateWithin(tx, migrations, missed))
     } catch (error) {
       if (!busyStates.includes(sqlstateOf(error))) throw error
+      end ??= performance.now() + triedFor
       if (performance.now() >= end)
         throw new OperatorError(
-          `the migration was not made: other transactions used its tables for ${triedFor / 1000} seconds; start again when imports and backups have ended, or without writes to other nodes`,
+          `the migration was not made: other transactions used its tables for ${triedFor / 1000} seconds; start again when imports, backups and vacuums against wraparound have ended, or without writes to other nodes`,
           { cause: error },
         )
       await setTimeout(pauseMs)

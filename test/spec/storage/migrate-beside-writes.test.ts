@@ -48,6 +48,27 @@ clause(
   },
 )
 
+clause(
+  'SVC-132',
+  'A read of one statement that PostgreSQL ends for a circle of locks, as beside a migration, is sent again: the caller…',
+  async () => {
+    const { database } = service()
+    const { sql } = database
+    await sql.unsafe('create table one (n int); create table two (n int); insert into two values (7)')
+    const text = `
+      set local deadlock_timeout = '1h'; lock table one; select pg_sleep(0.3); lock table two`
+    // The read has the second table and waits for the first, which the transaction has.
+    const read = sql<{ n: number }[]>`
+      select two.n from two, lateral (select pg_sleep(0.2)) as waited,
+        lateral (select query_to_xml('select * from one', true, true, '') where waited is not null) as later`
+    const [rows] = await Promise.all([read, database.transaction((tx) => tx.unsafe(text))])
+    assert.deepEqual(
+      rows.map(({ n }) => n),
+      [7],
+    )
+  },
+)
+
 forEachCluster((cluster) => {
   clause(
     'SVC-126',
