@@ -29,8 +29,8 @@ export const ourClaimNames: ClaimNames = {
 export const signInOriginClaim = 'sign_in_origin'
 
 /**
- * Names in tokens of ours the secrets and certificates that they were issued by: `<application id>/<keyId of the secret>` or
- * `<application id>/<SHA-256 thumbprint of the certificate>`.
+ * Names in tokens of ours what they were issued by: `<application id>/<keyId of the secret>`,
+ * `<application id>/<SHA-256 thumbprint of the certificate>` and `<application id>/<hash of the address of the sign-in>`.
  */
 export const clientProofsClaim = 'client_proofs'
 

@@ -16,7 +16,7 @@ import { clientFactsOf } from './client-facts.ts'
 import { readProof } from './client-proof.ts'
 import type { IssuerSecret } from './issuer-secret.ts'
 import { readSignInOrigin } from './sign-in-origin.ts'
-import { requireStanding } from './sign-in-standing.ts'
+import { readAddressProof, requireStanding } from './sign-in-standing.ts'
 
 /** Documented in the decision on the token service: a permission taken away is gone after this at the latest. */
 export const accessTokenLifetimeSeconds = 60 * 60
@@ -80,7 +80,8 @@ export function writeAccessTokenClaims(sql: Query, identity: Identity, secret: I
     const sid =
       token.kind === 'AccessToken' && token.grantId ? secret.nameOf(token.grantId) : origin?.signInId
     const told = signInOrigin ?? origin?.signInOrigin
-    const proofs = [...new Set([readProof(ctx, client) ?? [], origin?.proofs ?? []].flat())]
+    const own = [readProof(ctx, client), readAddressProof(ctx, client)].filter((one) => one !== undefined)
+    const proofs = [...new Set([...own, ...(origin?.proofs ?? [])])]
     jwt.payload = {
       ...common,
       ...(sid !== undefined && { sid }),

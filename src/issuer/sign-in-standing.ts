@@ -8,6 +8,7 @@ import {
 import type { Query } from '../db/query.ts'
 import { findActiveUser } from '../directory/accounts/find-active-user.ts'
 import { isOlderThanPassword } from '../directory/accounts/password.ts'
+import { devicePlace, namePlace } from '../directory/applications/client-proofs.ts'
 import { readRedirectOrigin } from '../directory/applications/redirect-origins.ts'
 import { clientFactsOf } from './client-facts.ts'
 import { requireStandingProof } from './client-proof.ts'
@@ -61,6 +62,26 @@ export function requireStandingSignIn(ctx: KoaContextWithOIDC, client: Client): 
     throw new errors.InvalidGrant('the application was disabled or deleted since the sign-in')
   if (!hasAddress(ctx, client))
     throw new errors.InvalidGrant('the application no longer has the address of the sign-in')
+}
+
+/**
+ * Names the registered address that the sign-in of a request was answered at, as a proof of the token: it ends with the address. Undefined
+ * where there is no sign-in, and for the product's own clients. Throws where the client has no such address.
+ */
+export function readAddressProof(ctx: KoaContextWithOIDC, client: Client): string | undefined {
+  const { firstParty, applicationId } = clientFactsOf(client)
+  if (firstParty || !readSource(ctx)) return undefined
+  const place = readSignInOrigin(ctx) === deviceOrigin ? devicePlace : findRegistered(ctx, client)
+  if (place === undefined) throw new errors.InvalidGrant('the application has no address of the sign-in')
+  return `${applicationId}/${namePlace(place)}`
+}
+
+/** A native application is answered at any port of its registered loopback address. */
+function findRegistered(ctx: KoaContextWithOIDC, client: Client): string | undefined {
+  const address = readSignInAddress(ctx)
+  const uris = client.redirectUris ?? []
+  const withoutPort = (uri: string | undefined) => uri && Object.assign(new URL(uri), { port: '' }).href
+  return uris.find((uri) => uri === address) ?? uris.find((uri) => withoutPort(uri) === withoutPort(address))
 }
 
 /** Callers cannot change the addresses of the product's own clients, and each node has those of the portal that it serves. */

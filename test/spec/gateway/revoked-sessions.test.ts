@@ -3,8 +3,9 @@ import { randomUUID } from 'node:crypto'
 import { before, describe } from 'node:test'
 import type pg from 'pg'
 import { issueTimeClaim } from '../../../src/auth/issue-time.ts'
-import { exchangedTokensClaim } from '../../../src/auth/token-claims.ts'
+import { clientProofsClaim, exchangedTokensClaim } from '../../../src/auth/token-claims.ts'
 import { setPassword } from '../../../src/directory/accounts/password.ts'
+import { namePlace } from '../../../src/directory/applications/client-proofs.ts'
 import {
   consentPermissions,
   grantApplicationPermissions,
@@ -13,6 +14,7 @@ import {
 } from '../../../src/directory/applications/granted-permissions.ts'
 import { clause } from '../../support/clause.ts'
 import { useGateway } from '../../support/gateway.ts'
+import { addApplication } from '../../support/issuer.ts'
 import { bringPeople, ended, endedBy } from '../../support/people.ts'
 import { openTokenGateway } from '../../support/token-gateway.ts'
 import { retryUntil, waitUntil } from '../../support/wait-until.ts'
@@ -130,6 +132,27 @@ describe('sessions whose token is revoked', () => {
       const client = await people.connect(who.name, token)
       assert.equal(await endedBy(client, patienceMs, () => disable(second)), '57P01')
       await assert.rejects(people.connect(who.name, token), { code: '28P01' })
+    },
+  )
+
+  clause(
+    'GATE-300',
+    'A session ends by GATE-113 also with the address that the sign-in of its token was answered at (TOK-162).',
+    async () => {
+      const [kept, evil] = ['https://client.example/callback', 'https://evil.example/take']
+      const properties = { spa: { redirectUris: [kept, evil] } }
+      const { applicationId } = await addApplication(service(), { properties })
+      const at = (address: string) =>
+        visitor(() => ({ [clientProofsClaim]: [`${applicationId}/${namePlace(address)}`] }))
+      const [here, there] = [await at(kept), await at(evil)]
+      const other = await people.connect(here.name, here.token())
+      const token = there.token()
+      const client = await people.connect(there.name, token)
+      const remove = () =>
+        call('PATCH', `/v1.0/applications/${applicationId}`, { spa: { redirectUris: [kept] } })
+      assert.equal(await endedBy(client, patienceMs, remove), '57P01')
+      await assert.rejects(people.connect(there.name, token), { code: '28P01' })
+      assert.equal((await other.query(read)).rows.length, 1, 'by the other address')
     },
   )
 

@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict'
+import { after, before, describe } from 'node:test'
+import * as oidc from 'openid-client'
+import { knownPermissions } from '../../../src/auth/known-permissions.ts'
+import type { JsonObject } from '../../../src/directory/entities/property.ts'
+import { Browser } from '../../support/browser.ts'
+import { clause } from '../../support/clause.ts'
+import { askDuring } from '../../support/in-flight.ts'
+import { addApplication, addPerson, claimsOf, trustService } from '../../support/issuer.ts'
+import { startOtherNode } from '../../support/other-node.ts'
+import { startTestService, type TestService } from '../../support/service.ts'
+import { beginSignIn, redirectUri, signIn, signInDevice } from '../../support/sign-in.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+
+const evil = 'https://evil.example/take'
+const basic = 'openid offline_access User.ReadWrite'
+const rule =
+  'An access token of a person ends with the address that its sign-in was answered at (TOK-134), or with the right to sign in devices: …'
+
+describe('tokens of a removed address', () => {
+  let service: TestService
+  let other: TestService
+
+  before(async () => {
+    // Longer than any test waits: what a node learns sooner it has heard.
+    const settings = { MASQUERADE_TOKEN_CHECK_SECONDS: '300' }
+    service = await startTestService(settings)
+    trustService(service)
+    const publicUrl = service.auth.identity.origin()
+    other = await startOtherNode(service, { ...settings, MASQUERADE_PUBLIC_URL: publicUrl })
+  })
+  after(async () => {
+    await other?.[Symbol.asyncDispose]()
+    await service?.[Symbol.asyncDispose]()
+  })
+
+  const register = (properties: JsonObject) =>
+    addApplication(service, { properties, consented: basic.split(' ') })
+  const change = async (applicationId: string, body: object) => {
+    const token = service.tokenFor({ kind: 'application', permissions: Object.keys(knownPermissions) })
+    const answer = await service.request('PATCH', `/v1.0/applications/${applicationId}`, { token, body })
+    assert.equal(answer.status, 204, answer.text)
+  }
+  const signInAt = async (appId: string, redirect_uri: string) => {
+    const { url, exchange, config } = await beginSignIn(service, appId, basic, { redirect_uri })
+    const browser = new Browser(new URL(redirect_uri).origin)
+    const page = await signIn(browser, await browser.open(url), await addPerson(service))
+    // People confirm a sign-in at a native application.
+    const tokens = await exchange(page.url.searchParams.has('code') ? page : await browser.submit(page))
+    const refreshed = await oidc.refreshTokenGrant(config, tokens.refresh_token ?? '')
+    return [tokens.access_token, refreshed.access_token]
+  }
+  const exchange = async (assertion: string) => {
+    const { appId, secret } = await addApplication(service, { consented: ['User.ReadWrite'] })
+    const response = await fetch(`${service.origin}/${service.tenantId}/oauth2/v2.0/token`, {
+      method: 'POST',
+      body: new URLSearchParams({
+        grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
+        requested_token_use: 'on_behalf_of',
+        client_id: appId,
+        client_secret: secret,
+        assertion,
+        scope: 'https://graph.microsoft.com/User.ReadWrite',
+      }),
+    })
+    return ((await response.json()) as { access_token?: string }).access_token ?? assert.fail()
+  }
+  const statusOf = async (token: string, node = service) =>
+    (await node.request('GET', '/v1.0/me?$select=id', { token })).status
+  const goesOn = async (token: string, what: string) => {
+    for (const node of [service, other]) assert.equal(await statusOf(token, node), 200, what)
+  }
+  const becomes = (status: number, token: string, what: string) =>
+    waitUntil(
+      what,
+      async () => (await statusOf(token)) === status && (await statusOf(token, other)) === status,
+    )
+
+  clause('TOK-162', rule, async () => {
+    for (const kind of ['spa', 'web']) {
+      const more = kind === 'web' && { isFallbackPublicClient: true }
+      const { appId, applicationId } = await register({
+        [kind]: { redirectUris: [redirectUri, evil] },
+        ...more,
+      })
+      const [there, here] = [await signInAt(appId, evil), await signInAt(appId, redirectUri)]
+      const stolen = [...there, await exchange(there[0] ?? '')]
+      for (const token of [...stolen, ...here]) await goesOn(token, 'before')
+      await change(applicationId, { displayName: 'Another' })
+      for (const token of stolen) await goesOn(token, 'another change')
+      await change(applicationId, { [kind]: { redirectUris: [redirectUri, `${evil}/other`] } })
+      for (const token of stolen) await becomes(401, token, 'the address was removed')
+      for (const token of here) await goesOn(token, 'by the other address')
+      await change(applicationId, { [kind]: { redirectUris: [redirectUri, evil] } })
+      for (const token of stolen) await becomes(200, token, 'the address is back')
+      await change(applicationId, { [kind]: null })
+      for (const token of [...stolen, ...here]) await becomes(401, token, 'all addresses were removed')
+    }
+  })
+
+  clause('TOK-162', rule, async (t) => {
+    t.diagnostic('native applications and devices')
+    const publicClient = { redirectUris: ['http://localhost/done', 'http://127.0.0.1/done'] }
+    const { appId, applicationId } = await register({ isFallbackPublicClient: true, publicClient })
+    const native = await signInAt(appId, 'http://localhost:54321/done')
+    const { config } = await beginSignIn(service, appId, basic)
+    const started = await oidc.initiateDeviceAuthorization(config, { scope: basic })
+    const browser = new Browser()
+    const code = { user_code: started.user_code }
+    const asked = await browser.submit(await browser.open(started.verification_uri), code)
+    await signInDevice(browser, await browser.submit(asked, { confirm: 'yes' }), await addPerson(service))
+    const device = await oidc.pollDeviceAuthorizationGrant(config, { ...started, interval: 0.01 })
+    for (const token of [...native, device.access_token]) await goesOn(token, 'before')
+    await change(applicationId, { publicClient: { redirectUris: ['http://127.0.0.1/done'] } })
+    for (const token of native) await becomes(401, token, 'the loopback address was removed')
+    await goesOn(device.access_token, 'a device has no address')
+    await change(applicationId, { isFallbackPublicClient: false })
+    await becomes(401, device.access_token, 'the application may not sign in devices')
+  })
+
+  clause(
+    'TOK-163',
+    'A write that is under way while the address of the sign-in of its token is removed is refused with 403, …',
+    async () => {
+      const { appId, applicationId } = await register({ spa: { redirectUris: [redirectUri, evil] } })
+      const [token = ''] = await signInAt(appId, evil)
+      const id = String(claimsOf(token).oid)
+      const write = () => service.request('PATCH', '/v1.0/me', { token, body: { aboutMe: 'Late' } })
+      const spa = { redirectUris: [redirectUri] }
+      const refused = await askDuring(
+        service,
+        async (tx) => {
+          await tx`
+            update directory_object set properties = properties || ${tx.json({ spa })} where id = ${applicationId}`
+          await tx`select from directory_object where id = ${id} for update`
+        },
+        write,
+      )
+      assert.equal(refused.status, 403, refused.text)
+      const [row] = await service.database.sql<{ text: string | null }[]>`
+        select properties ->> 'aboutMe' as text from directory_object where id = ${id}`
+      assert.equal(row?.text, null)
+    },
+  )
+})
