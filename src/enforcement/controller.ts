@@ -1,33 +1,27 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Database } from '../db/database.ts'
 import type { Sql } from '../db/sql.ts'
-import { sqlstate } from '../kernel/sqlstate.ts'
-import { changedTables } from './changed-tables.ts'
 import { CoalescedJobs } from './coalesced-jobs.ts'
 import { Connections } from './connections.ts'
 import type { ControllerOptions } from './controller-options.ts'
-import { isGuarded, type Outcome } from './in-turn.ts'
+import type { Outcome } from './in-turn.ts'
 import { isAsMeant } from './is-as-meant.ts'
 import { createNoteLog } from './logins/create-note-log.ts'
-import { type LoginOutcome, Logins, noLogins, type SettledLogins } from './logins/logins.ts'
+import { type LoginOutcome, Logins, noLogins } from './logins/logins.ts'
 import { foreignServer } from './notes.ts'
 import type { Step } from './plan.ts'
 import type { Policy, Proposal } from './policy.ts'
 import { PolicyReader } from './policy-reader.ts'
 import { createExemptElsewhere } from './preflight/exempt-elsewhere.ts'
 import { dryRun } from './reconcile.ts'
-import { reconcilePatiently } from './reconcile-patiently.ts'
-import { BlockerWatch, findBlockers } from './sessions/blockers.ts'
-import { type LeftOpen, noneLeft, RawSessions } from './sessions/raw-sessions.ts'
 import { ReleaseWatch } from './sessions/release-watch.ts'
-import { listStandbys, Standbys } from './standbys.ts'
-import { attempts, type Occasion, pauseMs, settleMs } from './states/attempts.ts'
-import { findCause, findMissing, Obstructions } from './states/find-cause.ts'
-import { judgeUnfinished, mergeNotes } from './states/judge-unfinished.ts'
+import { Standbys } from './standbys.ts'
+import { attempts, type Occasion, settleMs } from './states/attempts.ts'
+import { findCause, Obstructions } from './states/find-cause.ts'
 import { OrderedWrites } from './states/ordered-writes.ts'
 import type { Report } from './states/state-store.ts'
 import { TurnQueue } from './turn-queue.ts'
-import type { Unfinished } from './unfinished.ts'
+import { TurnSteps } from './turn-steps.ts'
 import { createNeighbourWarning } from './warn-neighbours.ts'
 
 type Written = Report | undefined
@@ -47,8 +41,7 @@ export class Controller {
   readonly #audits: CoalescedJobs
   readonly #turns = new TurnQueue<Written>()
   readonly #writes = new OrderedWrites()
-  readonly #blockers: BlockerWatch
-  readonly #raw: RawSessions
+  readonly #steps: TurnSteps
   readonly #obstructions: Obstructions
   readonly #releases = new ReleaseWatch((databaseId) => this.#audit(databaseId))
   #timer: NodeJS.Timeout | undefined
@@ -65,15 +58,25 @@ export class Controller {
     )
     this.#connections = new Connections(options.source, (databaseId) => this.#enforced.delete(databaseId))
     this.standbys = new Standbys(this, options.source)
-    this.#blockers = new BlockerWatch(limitMs)
     this.#obstructions = new Obstructions(limitMs)
-    this.#raw = new RawSessions(limitMs)
     const { source, loginKeys: keys, log } = options
     const list = options.states.listExemptElsewhere
     const readExemptElsewhere = createExemptElsewhere(list)
     const bindingOf = this.#connections.keyOf.bind(this.#connections)
     this.#logins = new Logins({ source, keys, log, bindingOf, readExemptElsewhere })
     this.#policies = new PolicyReader({ ...options, logins: this.#logins })
+    const parts = {
+      ...options,
+      connections: this.#connections,
+      logins: this.#logins,
+      policies: this.#policies,
+      releases: this.#releases,
+      standbys: this.standbys,
+      auditEveryMs: this.#auditEveryMs,
+      auditAfter: this.#auditAfter.bind(this),
+      ask: this.#ask.bind(this),
+    }
+    this.#steps = new TurnSteps(parts, limitMs)
     this.#warnNeighbours = createNeighbourWarning({
       policies: this.#policies,
       connections: this.#connections,
@@ -191,14 +194,14 @@ export class Controller {
       if (!database) return void (await states.forget(databaseId))
       const before = this.#enforced.get(databaseId)
       const [logins] = await Promise.all([
-        this.#settleLogins(database, databaseId),
+        this.#steps.settleLogins(database, databaseId),
         this.#warnNeighbours(database, databaseId),
       ])
       const settled = 'error' in logins ? noLogins : logins
       this.#tell(databaseId, settled.notes)
       const isPartial = occasion === 'change' && settled.changed === 0 && !('error' in logins)
       const known = 'error' in logins ? undefined : logins
-      const { outcome, unfinished } = await this.#reconcile(
+      const { outcome, unfinished } = await this.#steps.reconcile(
         { database, databaseId, occasion },
         known,
         isPartial && before,
@@ -209,13 +212,13 @@ export class Controller {
       const isUnasked = occasion === 'audit' && before !== undefined && settled.changed === 0
       const drifted =
         isUnasked && outcome.steps.length > 0 && isDeepStrictEqual(before.policy, outcome.policy)
-      const open = await this.#endSessions(database, databaseId, settled, outcome, unfinished)
+      const open = await this.#steps.endSessions(database, databaseId, settled, outcome, unfinished)
       // A standby that lags must not delay the next turn, which may be a withdrawal. After an error this one may be taken again.
       hasLeft = !('error' in logins)
       if (hasLeft) leave()
       const notes = [...settled.notes, ...open.notes, ...database.strangers().map(foreignServer)]
       const left = { ...open, notes, writes }
-      const written = await this.#writeState(databaseId, database, outcome, unfinished, left, drifted)
+      const written = await this.#steps.writeState(databaseId, database, outcome, unfinished, left, drifted)
       if (drifted) {
         log.warn({ databaseId, steps: outcome.steps.map(({ why }) => why) }, 'drift repaired')
         onDrift?.(databaseId, outcome.steps.length)
@@ -249,102 +252,8 @@ export class Controller {
     return { databaseId, database, policy, login }
   }
 
-  /** An error with login roles must not keep tables from being masked: it is thrown after that. */
-  async #settleLogins(database: Database, databaseId: string): Promise<SettledLogins | { error: unknown }> {
-    try {
-      return await this.#logins.settle(database, databaseId)
-    } catch (error) {
-      return { error }
-    }
-  }
-
-  /** Sessions of roles that lost their exemption end as soon as what can be closed is closed. */
-  async #reconcile(
-    { database, databaseId, occasion }: { database: Database; databaseId: string; occasion: Occasion },
-    logins: Pick<SettledLogins, 'logins'> | undefined,
-    before: Pick<Outcome, 'policy' | 'record'> | false | undefined,
-  ): Promise<{ outcome: Outcome; unfinished: readonly Unfinished[] }> {
-    const options = {
-      claimant: this.#options.source.claimantOf(databaseId),
-      kept: this.#options.states.keptRecordsOf(databaseId),
-      lease: this.#options.leaseOf(databaseId),
-      overdue: () => this.#blockers.listOverdue(databaseId),
-      onClosed: (schema: string) =>
-        this.#raw.endExempt({
-          database,
-          schema,
-          logins: logins?.logins ?? [],
-          standbys: listStandbys(this.#connections.targetOf(databaseId)),
-        }),
-      focus: (policy: Policy, record: string) =>
-        before && before.record === record ? changedTables(before.policy, policy) : undefined,
-    }
-    const readPolicy = (sql: Sql) => this.#policies.read(sql, databaseId, logins)
-    const clear = (outcome: Outcome, unfinished: readonly Unfinished[]) =>
-      this.#blockers.clear(database.sql, databaseId, outcome, unfinished)
-    return await reconcilePatiently(database, readPolicy, options, occasion, clear)
-  }
-
-  /** Ends sessions that hold raw rows. Returns notes about those that stay, and the list of them. */
-  async #endSessions(
-    database: Database,
-    databaseId: string,
-    { logins }: SettledLogins,
-    outcome: Outcome,
-    unfinished: readonly Unfinished[],
-  ): Promise<LeftOpen> {
-    if (!isGuarded(outcome)) return noneLeft
-    const place = {
-      database,
-      schema: guardOf(outcome),
-      logins,
-      standbys: listStandbys(this.#connections.targetOf(databaseId)),
-    }
-    const isAllClosed = unfinished.every(({ isClosed }) => isClosed)
-    const { ended, dueMs, left } = await this.#raw.end(place, isAllClosed)
-    if (ended > 0) this.#options.log.info({ databaseId, ended }, 'sessions that could hold raw rows ended')
-    this.#auditAfter(databaseId, dueMs)
-    return left
-  }
-
-  async #writeState(
-    databaseId: string,
-    database: Database,
-    outcome: Outcome,
-    unfinished: readonly Unfinished[],
-    { writes, ...left }: LeftOpen & { readonly writes: ReturnType<OrderedWrites['begin']> },
-    drifted: boolean,
-  ): Promise<Report | undefined> {
-    const { states, log } = this.#options
-    const schema = guardOf(outcome)
-    const clearing = await this.#blockers.clear(database.sql, databaseId, outcome, unfinished)
-    const isCut = unfinished.some(({ sqlstate: code }) => code === sqlstate.programLimitExceeded)
-    this.#auditAfter(databaseId, isCut ? pauseMs : clearing.dueMs)
-    const isHeld = async () => (await findBlockers(database.sql, schema, unfinished)).length > 0
-    const expect = () => this.#releases.expect(databaseId, clearing.blockers.length > 0 ? isHeld : null)
-    if (!writes.isOvertaken()) expect()
-    const judgement = judgeUnfinished(outcome, unfinished, clearing.blockers)
-    const target = this.#connections.targetOf(databaseId)
-    const record = { schema, open: left.open }
-    const lag = await this.standbys.judge(databaseId, target, database, outcome.steps.length > 0, record)
-    this.#auditAfter(databaseId, lag.dueMs)
-    const more = [...left.notes, ...judgement.notes, ...lag.notes]
-    const notes = await mergeNotes(states, databaseId, outcome, more, left.hadOpen)
-    if (judgement.state === null && lag.pending === null)
-      return await writes.write(expect, () =>
-        states.writeEnforced(databaseId, notes, drifted, this.#auditEveryMs),
-      )
-    const missing = judgement.lacksPrivilege ? await findMissing(() => this.#ask(databaseId)) : null
-    const reason = [judgement.reason, lag.pending, missing].filter(Boolean).join(' ')
-    log.warn({ databaseId, reason }, 'some relations could not be enforced')
-    const state = judgement.state ?? 'Pending'
-    return void (await writes.fail(expect, () => states.writeFailure(databaseId, state, reason, notes)))
-  }
-
   /** A session is due to be ended then, if it is still in the way. */
   #auditAfter(databaseId: string, ms: number | null): void {
     if (ms !== null && !this.#closed) setTimeout(() => this.#audit(databaseId), ms + 50).unref()
   }
 }
-
-const guardOf = ({ snapshot }: Outcome) => snapshot.guard.schema
