@@ -1,12 +1,11 @@
 import { checkOperations } from './api/check-operations.ts'
 import type { Room } from './api/room.ts'
-import { createLoginCheck } from './auth/database-login.ts'
 import { publicOrigin } from './auth/identity.ts'
 import { openAuth } from './auth/open-auth.ts'
 import { type AssignmentsOf, mayAct, readRoles } from './auth/role-assignments.ts'
 import { readFreeBytes } from './db/data-directory.ts'
 import { createOwnStoreCheck } from './db/database-marks.ts'
-import { createCancelNotice, hearEvents } from './db/events.ts'
+import { hearEvents } from './db/events.ts'
 import { createHostGuard } from './db/host-guard.ts'
 import { readRestoredAt } from './db/instance.ts'
 import { keepLogs } from './db/keep-logs.ts'
@@ -15,7 +14,6 @@ import { quietOutages } from './db/quiet-outages.ts'
 import { openStore } from './db/store.ts'
 import { StoreHealth, storeStates } from './db/store-health.ts'
 import { openServiceDescription } from './describe-service.ts'
-import { recordLogins } from './directory/audit-logs/record-logins.ts'
 import { SignInLog } from './directory/audit-logs/sign-in-log.ts'
 import { bootstrap } from './directory/first-start/bootstrap.ts'
 import { openGraph } from './directory/membership/open-graph.ts'
@@ -28,28 +26,17 @@ import { createPrincipalPorts } from './directory/principals/principal-ports.ts'
 import { createRightsCheck, readEveryoneMay } from './directory/rights/person-rights.ts'
 import { directoryRoom } from './directory/room.ts'
 import { createSample } from './directory/sample/create-sample.ts'
-import { createPrimaryFinder } from './enforcement/find-primary.ts'
 import { createInspector } from './enforcement/inspection/inspector.ts'
-import { createBackendEnding } from './enforcement/logins/end-login-sessions.ts'
-import { createMaskReader } from './enforcement/per-role/create-mask-reader.ts'
-import { findMaskedPlaces } from './enforcement/states/find-masked-places.ts'
 import { countStates } from './enforcement/states/list-states.ts'
 import { expectChecks } from './enforcement/states/restored-states.ts'
-import { createEventRecords } from './gateway/audit/record-events.ts'
-import { createLoginRecords } from './gateway/audit/record-logins.ts'
-import { type Gateway, openGateway } from './gateway/gateway.ts'
-import { readLimits } from './gateway/limits.ts'
-import { createGatewayMetrics } from './gateway/metrics.ts'
+import type { Gateway } from './gateway/gateway.ts'
 import { createQueryPort } from './gateway/query/query-port.ts'
 import { loadConfigured } from './http/certificates.ts'
 import { listen } from './http/listen.ts'
 import { createNodeCertificate } from './http/local-ca.ts'
 import { createMetrics } from './http/metrics.ts'
-import { mountBefore } from './http/mount.ts'
-import { addPages, type Readiness } from './http/pages.ts'
 import { readForwarded } from './http/read-forwarded.ts'
 import { signedInPath } from './http/reference/add-reference.ts'
-import { buildHttp } from './http/server.ts'
 import { describeStart, HttpPool } from './http-workers.ts'
 import { localOrigins, pagesAt, readHostNames } from './issuer/address.ts'
 import { changePassword } from './issuer/change-password.ts'
@@ -57,18 +44,17 @@ import { openIssuer } from './issuer/issuer.ts'
 import { createNetworkList } from './kernel/network.ts'
 import { stopOnce } from './kernel/stop-once.ts'
 import { openBoundCatalogs } from './masking/binding/bound-catalog.ts'
-import { createFinders } from './masking/binding/create-finders.ts'
 import { selectBound } from './masking/binding/find-bound.ts'
 import { createGivenRights } from './masking/given-rights.ts'
 import { assignAtRoot, listAssignedRoles } from './masking/role-assignments/assigned-roles.ts'
 import { maskingRoom } from './masking/room.ts'
 import { openCredentials } from './open-credentials.ts'
 import { createEnforcementPorts, createExaminers, openEnforcement, openFollower } from './open-enforcement.ts'
-import { addPortal } from './portal/add-portal.ts'
+import { openServiceGateway } from './open-gateway.ts'
+import { openServiceHttp } from './open-http.ts'
 import { createRevocationPorts } from './revocation-ports.ts'
 import { bringSample } from './sample/bring-sample.ts'
 import type { Service, StartOptions } from './service.ts'
-import { version } from './version.ts'
 
 export type { Service } from './service.ts'
 
@@ -257,31 +243,13 @@ export async function startService(options: StartOptions): Promise<Service> {
   const checks = expectChecks(database.sql, selectBound, await readRestoredAt(database.sql))
   const isTrustedProxy = createNetworkList(settings.trustedProxies)
   const accepting = () => !draining
-  const readiness: Readiness[] = [
-    { name: 'service', check: async () => (draining ? 'shutting down' : null) },
-    { name: 'database', check: () => health.check() },
-    { name: 'enforcement', check: async () => checks.describe() },
-  ]
-  const { app, handler } = await buildHttp(
-    {
-      runner: { database, gatekeeper, requireRoom: () => health.requireRoom() },
-      rooms,
-      log,
-      metrics,
-      headers,
-      isTrustedProxy,
-      accepting,
-    },
-    async (page) => {
-      const portalPage = await addPortal(page, options.portalFolder, () => auth.identity.issuer())
-      const { registry } = metrics
-      const nodeRegistry = part ? { contentType: registry.contentType, metrics: part.metrics } : registry
-      addPages(page, { rooms, version, registry: nodeRegistry, readiness, portalPage })
-    },
-  )
+  const { app, handler } = await openServiceHttp({
+    ...{ database, gatekeeper, health, checks, rooms, issuer, part, metrics, headers, log },
+    ...{ isTrustedProxy, accepting, portalFolder: options.portalFolder },
+    issuerUrl: () => auth.identity.issuer(),
+  })
   cleanup.defer(() => app.close())
 
-  const mounted = mountBefore(handler, issuer, { name: 'tokens', metrics, headers, accepting })
   if (settings.httpWorkers > 1 && !part)
     pool = new HttpPool({
       start: describeStart(options, { server, nodeId: description.nodeId, nodeCertificate }),
@@ -294,7 +262,7 @@ export async function startService(options: StartOptions): Promise<Service> {
     ? await pool.open()
     : await listen({
         settings,
-        handler: readForwarded(emulator?.keepStrangersOut(mounted) ?? mounted, isTrustedProxy),
+        handler: readForwarded(emulator?.keepStrangersOut(handler) ?? handler, isTrustedProxy),
         certificates: () => loadConfigured(settings),
         nodeCertificate,
         log,
@@ -312,33 +280,10 @@ export async function startService(options: StartOptions): Promise<Service> {
   }
   if (part) return { ...open, gateway: part.gateway, stop: stopOnce(cleanup.move(), drain) }
   await checks.settled()
-  const locator = { guard, findPrimary: createPrimaryFinder(enforcement) }
-  const gatewayMetrics = createGatewayMetrics(metrics.registry)
-  const opened = await openGateway({
-    host: settings.host,
-    port: settings.gatewayPort,
-    workers: settings.gatewayWorkers,
-    limits: readLimits(settings),
-    ports: {
-      ...createFinders(database.sql, locator, tenantId, settings),
-      findMasked: (identities) => findMaskedPlaces(database.sql, selectBound, identities),
-      findStandby: (id, role) => enforcement.standbys.choose(id, role),
-      lookAtStandbys: (id, roles) => enforcement.standbys.look(id, roles),
-      ...createMaskReader(enforcement, source),
-      checkToken: createLoginCheck(auth.gatekeeper, (...who) => findLoginName(database.sql, ...who)),
-      ...credentials.logins,
-      prepareLogin: (id, principalId, isReset) =>
-        enforcement.prepareLogin(id, principalId, { reset: isReset }),
-      findRevoked: auth.findRevoked,
-      endBackends: createBackendEnding(enforcement),
-      passCancel: createCancelNotice(database.sql),
-      ...recordLogins(createLoginRecords(database.sql, tenantId), signIns),
-      recordEvents: createEventRecords({ database, tenantId, metrics: gatewayMetrics, log }),
-      certificate: () => loadConfigured(settings),
-      nodeCertificate: async () => nodeCertificate,
-      metrics: gatewayMetrics,
-      log,
-    },
+  const opened = await openServiceGateway({
+    ...{ settings, database, tenantId, guard, enforcement, source, auth, signIns, nodeCertificate, log },
+    logins: credentials.logins,
+    registry: metrics.registry,
   })
   gateway = opened
   pool?.setGatewayPort(opened.port)

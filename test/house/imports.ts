@@ -35,6 +35,8 @@ export const directions: Record<string, readonly string[] | 'everything'> = {
   'describe-service.ts': 'everything',
   'open-credentials.ts': 'everything',
   'open-enforcement.ts': 'everything',
+  'open-gateway.ts': 'everything',
+  'open-http.ts': 'everything',
   'open-tracing.ts': 'everything',
   'revocation-ports.ts': 'everything',
   'main.ts': 'everything',
