@@ -20,7 +20,8 @@ export function setRights(steps: Step[], relation: Relation, wanted: readonly Ri
 }
 
 export function restoreRights(steps: Step[], relation: Relation, remembered: readonly Right[]): void {
-  const key = (rights: readonly Right[]) => JSON.stringify(rights.map(keyOfRight).sort())
+  const key = (rights: readonly Right[]) =>
+    JSON.stringify(rights.map((right) => [keyOfRight(right), right.grantor, right.grantable]).sort())
   if (key(relation.rights) === key(remembered)) return
   // What is given back is not judged by its result.
   steps.push(...revokeAll(relation, 'masking ends').map(({ change: _, ...step }) => step))

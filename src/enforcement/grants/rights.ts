@@ -27,16 +27,48 @@ export function rememberRights(
   const isRevoked = ({ grantee, traced }: Right) =>
     (traced || hadSelect.has(grantee)) && !present.has(grantee)
   const there = new Set(seen.map(keyOfRight))
+  const options = new Set(seen.filter(({ grantable }) => grantable).map(keyOfRight))
   const recorded = guard.rights.filter(({ lent }) => !lent)
   const able = new Set(recorded.filter(({ grantable }) => grantable).map(({ grantee }) => grantee))
+  const recordedOptions = new Set(recorded.filter(({ grantable }) => grantable).map(keyOfRight))
+  const mayPassOn = (right: Right) => {
+    const key = keyOfRight(right)
+    return right.grantable
+      ? !wasExempt(right) || options.has(key)
+      : !recordedOptions.has(key) && options.has(key)
+  }
   const kept = recorded
     .filter(
       (right) =>
         right.grantee !== owner && (wasExempt(right) ? there.has(keyOfRight(right)) : !isRevoked(right)),
     )
-    .map((right) => (able.has(right.grantor) ? right : { ...right, grantor: owner }))
+    .map((right) => ({
+      ...right,
+      grantor: able.has(right.grantor) ? right.grantor : owner,
+      grantable: mayPassOn(right),
+    }))
   const known = new Set(guard.rights.map(keyOfRight))
-  return [...kept, ...seen.filter((right) => !known.has(keyOfRight(right)))].map(trace)
+  const byHand = seen.filter((right) => !known.has(keyOfRight(right)))
+  return withoutOrphans([...kept, ...byHand], owner).map(trace)
+}
+
+/** Drops rights whose grantor may no longer pass them on, as PostgreSQL does. */
+function withoutOrphans(rights: readonly Right[], owner: string): Right[] {
+  const kept = new Set<Right>()
+  const may = ({ grantor, privilege, column }: Right) =>
+    grantor === owner ||
+    [...kept].some(
+      (other) =>
+        other.grantable &&
+        other.grantee === grantor &&
+        other.privilege === privilege &&
+        (other.column === null || other.column === column),
+    )
+  for (let grew = true; grew; ) {
+    grew = false
+    for (const right of rights) if (!kept.has(right) && may(right)) grew = !!kept.add(right)
+  }
+  return rights.filter((right) => kept.has(right))
 }
 
 /** True for a grantee that was exempt when the record was written. `exempt`: the roles by that record. */

@@ -100,5 +100,140 @@ forEachCluster((cluster) => {
       assert.deepEqual([...(await as('ann', 'select mail from masked_public.t'))], [{ mail: 'XXXX' }])
       await isDenied('ann', 'select mail from public.t')
     })
+
+    describe('of grant options', () => {
+      const exempting = async () => {
+        const wanted = policy([rule('public.t.mail'), rule('public.whole.mail')], [roles.ann])
+        await reconcile(target.database, wanted)
+        assert.deepEqual((await reconcile(target.database, wanted)).steps, [])
+      }
+      const give = async (what: string) => {
+        await run(`grant ${what} to :ann, :bea with grant option`)
+        // What both pass on, to a masked role.
+        for (const [from, to] of [
+          ['ann', 'cid'],
+          ['bea', 'dan'],
+        ] as const)
+          await as(from, `grant ${what} to :${to}`)
+        await exempting()
+      }
+      const endsWith = async (expected: readonly string[]) => {
+        await exempting()
+        await release()
+        const lines = await listPrivileges(target.database, Object.values(roles))
+        const ours = lines.flatMap((line) => {
+          const [, what, role, option = ''] =
+            / public\.(.*) to (\S+) by \S+( with grant option)?$/.exec(
+              line.replace(/^(table|column) (?!public)/, '$1 public.'),
+            ) ?? []
+          const known = names.find((one) => roles[one] === role)
+          return known && known !== 'owner' ? [`${known} ${what}${option && ' *'}`] : []
+        })
+        assert.deepEqual(ours.sort(), [...expected].sort())
+      }
+
+      clause(
+        'ENF-409',
+        'A grant option of SELECT that is revoked by hand during masking stays revoked, and what the role passed on by it ends…',
+        async () => {
+          await give('select (id, mail) on public.t')
+          await as('owner', 'revoke grant option for select on public.t from :ann, :bea cascade')
+          await endsWith(['ann t.id: SELECT', 'ann t.mail: SELECT', 'bea t.id: SELECT', 'bea t.mail: SELECT'])
+        },
+      )
+
+      clause(
+        'ENF-409',
+        'A grant option of SELECT that is revoked by hand during masking stays revoked, and what the role passed on by it ends…',
+        async () => {
+          await give('select on public.t')
+          await as('owner', 'revoke grant option for select on public.t from :ann, :bea cascade')
+          await endsWith(['ann t: SELECT', 'bea t: SELECT'])
+
+          await give('select (id, mail) on public.t')
+          await as('owner', 'revoke grant option for select (mail) on public.t from :ann cascade')
+          await run('revoke grant option for select (mail) on masked_public.t from :bea cascade')
+          await endsWith([
+            'ann t.id: SELECT *',
+            'ann t: SELECT',
+            'ann t.mail: SELECT',
+            'bea t.id: SELECT *',
+            'bea t: SELECT',
+            'bea t.mail: SELECT',
+            'cid t.id: SELECT',
+            'dan t.id: SELECT',
+          ])
+        },
+      )
+
+      clause(
+        'ENF-409',
+        'A grant option of SELECT that is revoked by hand during masking stays revoked, and what the role passed on by it ends…',
+        async () => {
+          await give('select on public.whole')
+          await as('owner', 'revoke grant option for select on public.whole from :ann cascade')
+          await run('revoke grant option for select on masked_public.whole from :bea cascade')
+          await endsWith(['ann whole: SELECT', 'bea whole: SELECT'])
+        },
+      )
+
+      clause(
+        'ENF-410',
+        'A grant option of TRIGGER, REFERENCES or MAINTAIN of an exempt role that is revoked by hand stays revoked, and so…',
+        async () => {
+          await give('references (mail), trigger on public.t')
+          await as('owner', 'revoke grant option for references, trigger on public.t from :ann cascade')
+          await endsWith([
+            'ann t.mail: REFERENCES',
+            'ann t: TRIGGER',
+            // Of a masked role there is no trace of them.
+            'bea t.mail: REFERENCES *',
+            'bea t: TRIGGER *',
+            'dan t.mail: REFERENCES',
+            'dan t: TRIGGER',
+          ])
+          await run('revoke all on public.t from :ann, :bea cascade')
+          await give('references on public.t')
+          await as('owner', 'revoke references on public.t from :ann cascade')
+          await endsWith(['bea t: REFERENCES *', 'dan t: REFERENCES'])
+        },
+      )
+
+      clause(
+        'ENF-411',
+        'TRIGGER, REFERENCES and MAINTAIN that an exempt role passed on to another are by that role again when masking ends.',
+        async () => {
+          await run('grant trigger on public.t to :ann with grant option')
+          await as('ann', 'grant trigger on public.t to :bea')
+          const before = await rightsOf('bea')
+          const all = async () =>
+            (await listPrivileges(target.database, Object.values(roles))).filter((line) =>
+              line.includes('TRIGGER'),
+            )
+          const given = await all()
+          const wanted = policy([rule('public.t.mail')], [roles.ann, roles.bea])
+          await reconcile(target.database, wanted)
+          await release()
+          assert.deepEqual(await rightsOf('bea'), before)
+          assert.deepEqual(await all(), given)
+        },
+      )
+
+      clause(
+        'ENF-409',
+        'A grant option of SELECT that is revoked by hand during masking stays revoked, and what the role passed on by it ends…',
+        async () => {
+          await run('grant select (id, mail) on public.t to :ann, :bea')
+          await exempting()
+          await as('owner', 'grant select (id) on public.t to :ann, :bea with grant option')
+          await endsWith([
+            'ann t.id: SELECT *',
+            'ann t.mail: SELECT',
+            'bea t.id: SELECT *',
+            'bea t.mail: SELECT',
+          ])
+        },
+      )
+    })
   })
 })
