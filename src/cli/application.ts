@@ -16,6 +16,7 @@ import { listOriginsFor } from '../directory/applications/redirect-origins.ts'
 import {
   findRegistration,
   listRegistrations,
+  type RegisteredApplication,
   registerApplication,
 } from '../directory/applications/registrations.ts'
 import type { JsonObject } from '../directory/entities/property.ts'
@@ -24,7 +25,7 @@ import { OperatorError } from '../kernel/operator-error.ts'
 import { commandOf, type ValuesOf } from './command.ts'
 import { exitCodes } from './exit-codes.ts'
 import { type OperatorAccess, openOperatorAccess } from './operator.ts'
-import { currentSettings, report } from './surroundings.ts'
+import { currentSettings, report, warn } from './surroundings.ts'
 import { showText } from './table.ts'
 
 const dayMs = 24 * 60 * 60 * 1000
@@ -53,8 +54,9 @@ Usage: masquerade application create NAME [--redirect-uri URI …] [--single-pag
        masquerade application grant APPLICATION --permission P … [--revoke]
        masquerade application consent APPLICATION --permission P … [--user UPN] [--withdraw]
 
-APPLICATION is a client id, an object id or a name that only one has. It works for the user who can read the data
-directory, while the database runs. Every change is audited.
+APPLICATION is a client id, an object id or a name that only one has, be it the name of the application or of its service
+principal. The client id of the one that was found is on standard error. It works for the user who can read the data directory,
+while the database runs. Every change is audited.
 
   create    Registers an application and prints its client id. Redirect URIs are for people who sign in through it;
             a web application has a secret, a single-page one and a native one have none.
@@ -77,13 +79,17 @@ type Values = ValuesOf<typeof options>
 interface Result {
   readonly words: string
   readonly data: unknown
+  /** The application that the word of the operator stands for. */
+  readonly found?: RegisteredApplication
 }
 type Perform = (access: OperatorAccess, word: string, values: Values) => Promise<Result>
 
 async function perform(run: Perform, values: Values, word: string): Promise<number> {
   await using access = await openOperatorAccess(currentSettings())
-  const { words, data } = await run(access, word, values)
-  report(values, data, `${words}\n`)
+  const { words, data, found } = await run(access, word, values)
+  // On standard error: scripts read the secret from the output.
+  if (found && !values.json) warn(`${showText(found.displayName)}: application ${found.appId}\n`)
+  report(values, found ? { appId: found.appId, ...(data as object) } : data, `${words}\n`)
   return 0
 }
 
@@ -111,13 +117,15 @@ function describeClient(values: Values): JsonObject {
 const list: Perform = async ({ database, tenantId }) => {
   const data = []
   for (const { appId, displayName, servicePrincipalId } of await listRegistrations(database.sql, tenantId)) {
-    const permissions = await listApplicationPermissions(database.sql, tenantId, servicePrincipalId)
-    data.push({ appId, displayName, permissions })
+    const permissions = servicePrincipalId
+      ? await listApplicationPermissions(database.sql, tenantId, servicePrincipalId)
+      : []
+    data.push({ appId, displayName, servicePrincipalId, permissions })
   }
-  const lines = data.map(
-    ({ appId, displayName, permissions }) =>
-      `${appId}  ${showText(displayName)}${permissions.length > 0 ? `  (${permissions.join(', ')})` : ''}`,
-  )
+  const lines = data.map(({ appId, displayName, servicePrincipalId, permissions }) => {
+    const granted = servicePrincipalId ? permissions.join(', ') : 'no service principal'
+    return `${appId}  ${showText(displayName)}${granted && `  (${granted})`}`
+  })
   return { words: lines.join('\n') || 'No application is registered.', data }
 }
 
@@ -126,20 +134,23 @@ const secret: Perform = async (access, word, values) => {
   const days = Number(values.days ?? 365)
   if (!(days > 0)) throw new OperatorError('--days takes a number of days.', { exitCode: 2 })
   return change<Result>(access, values.remove ? 'remove secret' : 'add secret', async (tx) => {
-    const { applicationId } = await findRegistration(tx, tenantId, word)
+    const found = await findRegistration(tx, tenantId, word)
+    const { applicationId } = found
+    await findObject(tx, tenantId, 'application', applicationId, { lock: true })
     if (values.remove !== undefined) {
       await removeSecret(tx, tenantId, applicationId, values.remove)
       const data = { keyId: values.remove, removed: true }
-      return { result: { words: 'Removed.', data }, target: applicationId, before: { keyId: values.remove } }
+      const result = { words: 'Removed.', data, found }
+      return { result, target: applicationId, before: { keyId: values.remove } }
     }
-    await findObject(tx, tenantId, 'application', applicationId, { lock: true })
     await lockRightsToRead(tx)
     const { secretText, keyId, endsAt } = await addSecret(tx, tenantId, applicationId, {
       displayName: values.name ?? null,
       endsAt: new Date(Date.now() + days * dayMs),
     })
     const after = { keyId, endsAt: endsAt.toISOString() }
-    return { result: { words: secretText, data: { ...after, secretText } }, target: applicationId, after }
+    const result = { words: secretText, data: { ...after, secretText }, found }
+    return { result, target: applicationId, after }
   })
 }
 
@@ -147,7 +158,8 @@ const grant: Perform = async (access, word, values) => {
   const { tenantId } = access
   const permissions = requirePermissions(values)
   return change(access, values.revoke ? 'revoke permissions' : 'grant permissions', async (tx) => {
-    const { servicePrincipalId } = await findRegistration(tx, tenantId, word)
+    const found = await findRegistration(tx, tenantId, word)
+    const servicePrincipalId = requirePrincipal(found)
     await findObject(tx, tenantId, 'servicePrincipal', servicePrincipalId, { lock: true })
     await lockRightsToGive(tx)
     const write = values.revoke ? revokeApplicationPermissions : grantApplicationPermissions
@@ -157,7 +169,7 @@ const grant: Perform = async (access, word, values) => {
     const after = values.revoke
       ? data
       : { ...data, holders: await countHolders(tx, tenantId, servicePrincipalId) }
-    return { result: { words: now.join('\n'), data }, target: servicePrincipalId, after }
+    return { result: { words: now.join('\n'), data, found }, target: servicePrincipalId, after }
   })
 }
 
@@ -165,7 +177,8 @@ const consent: Perform = async (access, word, values) => {
   const { tenantId } = access
   const permissions = requirePermissions(values)
   return change(access, values.withdraw ? 'withdraw consent' : 'consent', async (tx) => {
-    const { servicePrincipalId } = await findRegistration(tx, tenantId, word)
+    const found = await findRegistration(tx, tenantId, word)
+    const servicePrincipalId = requirePrincipal(found)
     const userId = values.user === undefined ? null : await requireUser(tx, tenantId, values.user)
     await findObject(tx, tenantId, 'servicePrincipal', servicePrincipalId, { lock: true })
     await lockRightsToGive(tx)
@@ -177,7 +190,7 @@ const consent: Perform = async (access, word, values) => {
     const after = values.withdraw
       ? data
       : { ...data, holders: await countHolders(tx, tenantId, servicePrincipalId) }
-    return { result: { words, data }, target: servicePrincipalId, after }
+    return { result: { words, data, found }, target: servicePrincipalId, after }
   })
 }
 
@@ -206,6 +219,15 @@ async function change<T>(
 function requirePermissions({ permission = [] }: Values): readonly string[] {
   if (permission.length === 0) throw new OperatorError('Name at least one --permission.', { exitCode: 2 })
   return permission
+}
+
+/** The object that permissions are granted to. */
+function requirePrincipal({ appId, displayName, servicePrincipalId }: RegisteredApplication): string {
+  if (servicePrincipalId !== null) return servicePrincipalId
+  throw new OperatorError(
+    `The application ${appId}, '${displayName.slice(0, 200)}', has no service principal to grant to. POST /servicePrincipals makes it one.`,
+    { exitCode: exitCodes.notFound },
+  )
 }
 
 async function requireUser(tx: Tx, tenantId: string, userPrincipalName: string): Promise<string> {

@@ -50,6 +50,7 @@ export async function addSecret(
     startsAt,
     endsAt: end,
   }
+  await lockApplication(tx, tenantId, applicationId)
   await tx`
     insert into application_secret
       (tenant_id, application_id, key_id, hash, hint, display_name, starts_at, ends_at)
@@ -65,6 +66,7 @@ export async function removeSecret(
   applicationId: string,
   keyId: string,
 ): Promise<void> {
+  await lockApplication(tx, tenantId, applicationId)
   const removed = await tx`
     delete from application_secret
     where tenant_id = ${tenantId} and application_id = ${applicationId} and key_id = ${keyId}`
@@ -74,11 +76,22 @@ export async function removeSecret(
 
 /** Removes all secrets and certificates of an application. */
 export async function removeCredentials(tx: Query, tenantId: string, applicationId: string): Promise<void> {
+  await lockApplication(tx, tenantId, applicationId)
   await tx`delete from application_secret where tenant_id = ${tenantId} and application_id = ${applicationId}`
   await tx`
     update directory_object set properties = properties - 'keyCredentials'
     where tenant_id = ${tenantId} and id = ${applicationId} and kind = 'application'`
   await showSecrets(tx, tenantId, applicationId)
+}
+
+/**
+ * Two changes of the secrets of one application in turn: the list of the later one has what the earlier one left. Before the first row
+ * is written, as a new secret holds its application too, and two of them would wait for each other.
+ */
+async function lockApplication(tx: Query, tenantId: string, applicationId: string): Promise<void> {
+  await tx`
+    select from directory_object
+    where tenant_id = ${tenantId} and id = ${applicationId} and kind = 'application' for update`
 }
 
 /** The id of a secret that is valid now; undefined: the application has none like it. */

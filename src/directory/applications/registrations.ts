@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { appendChanges } from '../../db/change-log.ts'
 import type { Query } from '../../db/query.ts'
 import { foldDisplayName } from '../../kernel/fold-display-name.ts'
+import { OperatorError } from '../../kernel/operator-error.ts'
 import { fail } from '../../kernel/problem.ts'
 import { trimDisplayName } from '../../kernel/trim-display-name.ts'
 import { isUuid } from '../../kernel/uuid.ts'
@@ -65,37 +66,38 @@ export function describeRegistration(
   }
 }
 
-interface RegistrationRow {
-  readonly app_id: string
-  readonly display_name: string | null
-  readonly application_id: string
-  readonly principal_id: string
+/** An application of the directory, which need not have a service principal. */
+export interface RegisteredApplication extends Omit<Registration, 'servicePrincipalId'> {
+  readonly servicePrincipalId: string | null
+  /** The displayName of the service principal: callers may give it another one than the application has. */
+  readonly principalName: string | null
 }
 
-export async function listRegistrations(sql: Query, tenantId: string): Promise<Registration[]> {
-  const rows = await sql<RegistrationRow[]>`
-    select application.app_id, application.display_name, application.id as application_id,
-      principal.id as principal_id
+/** Every application that is not deleted. */
+export async function listRegistrations(sql: Query, tenantId: string): Promise<RegisteredApplication[]> {
+  return await sql<RegisteredApplication[]>`
+    select application.app_id as "appId", coalesce(application.display_name, application.app_id) as "displayName",
+      application.id as "applicationId", principal.id as "servicePrincipalId",
+      principal.display_name as "principalName"
     from directory_object application
-    join directory_object principal on principal.tenant_id = application.tenant_id
+    left join directory_object principal on principal.tenant_id = application.tenant_id
       and principal.kind = 'servicePrincipal' and principal.app_id = application.app_id
       and principal.deleted_at is null
     where application.tenant_id = ${tenantId} and application.kind = 'application'
       and application.deleted_at is null
     order by lower(application.display_name), application.app_id`
-  return rows.map((row) => ({
-    appId: row.app_id,
-    displayName: row.display_name ?? row.app_id,
-    applicationId: row.application_id,
-    servicePrincipalId: row.principal_id,
-  }))
 }
 
 /**
  * By client id, object id or unambiguous name. A UUID is an id alone (DIR-350): a person who may register applications could
- * name one like the id of a deleted one.
+ * name one like the id of a deleted one. A name counts all applications (DIR-376): any person may register a namesake, and
+ * the one that is meant need not have a service principal yet.
  */
-export async function findRegistration(sql: Query, tenantId: string, sent: string): Promise<Registration> {
+export async function findRegistration(
+  sql: Query,
+  tenantId: string,
+  sent: string,
+): Promise<RegisteredApplication> {
   const word = trimDisplayName(sent)
   const all = await listRegistrations(sql, tenantId)
   const byId = all.find(({ appId, applicationId, servicePrincipalId }) =>
@@ -104,7 +106,13 @@ export async function findRegistration(sql: Query, tenantId: string, sent: strin
   if (byId) return byId
   if (isUuid(word)) fail('ObjectNotFound', { id: word })
   const wanted = foldDisplayName(word)
-  const named = all.filter(({ displayName }) => foldDisplayName(displayName) === wanted)
-  const [only] = named
-  return named.length === 1 && only ? only : fail('ObjectNotFound', { id: word })
+  const [only, ...others] = all.filter(({ displayName, principalName }) =>
+    [displayName, principalName ?? displayName].some((name) => foldDisplayName(name) === wanted),
+  )
+  if (!only) return fail('ObjectNotFound', { id: word })
+  if (others.length === 0) return only
+  const appIds = [only, ...others].map(({ appId }) => appId).join(', ')
+  throw new OperatorError(
+    `Several applications are called '${word.slice(0, 200)}'. Name one by its appId: ${appIds}.`,
+  )
 }

@@ -6,6 +6,7 @@ import { type DirectoryRole, directoryRoleTemplates } from '../../../src/auth/di
 import { knownPermissions } from '../../../src/auth/known-permissions.ts'
 import { advisoryLocks } from '../../../src/db/advisory-locks.ts'
 import { permissionId } from '../../../src/directory/applications/api-principal.ts'
+import { removeSecret } from '../../../src/directory/applications/application-secret.ts'
 import { recordReached } from '../../../src/masking/binding/bind-once.ts'
 import { clause } from '../../support/clause.ts'
 import { fillDirectory } from '../../support/directory.ts'
@@ -431,3 +432,44 @@ test('groups that are created with owners and members while others are granted r
     select deadlocks::int from pg_stat_database where datname = current_database()`
   assert.equal(seen?.deadlocks, 0)
 })
+
+clause(
+  'DIR-379',
+  'A secret that is added while another one of the application is removed, by the API or by command, is listed.',
+  async (t) => {
+    const removals: Readonly<Record<string, (one: Registered, keyId: string) => Write>> = {
+      API:
+        ({ path }, keyId) =>
+        () =>
+          give('POST', `${path}/removePassword`, { keyId }),
+      command:
+        ({ appId }, keyId) =>
+        () =>
+          run('application', 'secret', appId, '--remove', keyId),
+      // As a caller does that has not locked the application.
+      function:
+        ({ applicationId }, keyId) =>
+        async () => {
+          const { database, tenantId } = service()
+          await database.transaction((tx) => removeSecret(tx, tenantId, applicationId, keyId))
+          return { status: 200, text: '' }
+        },
+    }
+    for (const [by, remove] of Object.entries(removals))
+      await t.test(by, async () => {
+        const one = await register()
+        const first = await give('POST', `${one.path}/addPassword`, {})
+        const { keyId } = JSON.parse(first.text)
+        const add: Write = () => give('POST', `${one.path}/addPassword`, {})
+        const [added, removed] = await overlap(add, remove(one, keyId))
+        assert.ok(added.status < 300 && removed.status < 300, added.text + removed.text)
+        const listed = JSON.parse((await give('GET', one.path)).text).passwordCredentials
+        const ids = listed.map((secret: { keyId: string }) => secret.keyId)
+        assert.equal(ids.includes(JSON.parse(added.text).keyId), true)
+        const { sql } = service().database
+        const kept = await sql<{ id: string }[]>`
+          select key_id as id from application_secret where application_id = ${one.applicationId}`
+        assert.deepEqual(ids.toSorted(), kept.map(({ id }) => id).toSorted())
+      })
+  },
+)

@@ -103,6 +103,93 @@ describe('the commands about people and applications', () => {
     },
   )
 
+  const administer = async (method: string, path: string, body: unknown) => {
+    const permissions = ['Application.ReadWrite.All']
+    const token = service.tokenFor({ kind: 'application', permissions })
+    const answer = await service.request(method, `/v1.0${path}`, { token, body })
+    assert.ok(answer.status < 300, answer.text)
+    return answer.body
+  }
+  const permission = ['--permission', 'User.Read.All']
+
+  clause(
+    'DIR-376',
+    'A name that a command finds an application by counts every application that is not deleted, by its displayName and…',
+    async () => {
+      const named = { displayName: `Sync ${randomUUID()}` }
+      const other = { displayName: `Other ${randomUUID()}` }
+      const real = await administer('POST', '/applications', named)
+      const taker = await administer('POST', '/applications', {
+        displayName: named.displayName.toUpperCase(),
+      })
+      const { id: principalId } = await administer('POST', '/servicePrincipals', { appId: taker.appId })
+      const refuse = async (name: string, ...appIds: string[]) => {
+        for (const args of [['secret'], ['secret', '--remove', randomUUID()], ['grant'], ['consent']]) {
+          const [verb = '', ...further] = args
+          const more = verb === 'secret' ? further : permission
+          const { code, stderr, stdout } = await runHere(['application', verb, name, ...more], {
+            environment,
+          })
+          assert.deepEqual([code, stdout], [1, ''], `${verb} ${stderr}`)
+          assert.match(stderr, /Several applications are called/)
+          for (const appId of appIds) assert.ok(stderr.includes(appId), stderr)
+          assert.equal(stderr.trim().split('\n').length, 1)
+        }
+      }
+      await refuse(named.displayName, real.appId, taker.appId)
+      const rows = await service.database.sql`
+        select from application_secret where application_id in (${real.id}, ${taker.id})`
+      assert.equal(rows.count, 0)
+
+      // The administrator knows the service principal by its name, and a person gives that name to an application.
+      await administer('PATCH', `/applications/${taker.id}`, other)
+      const known = await administer('POST', '/servicePrincipals', { appId: real.appId, ...other })
+      await refuse(other.displayName, real.appId, taker.appId)
+      await administer('PATCH', `/servicePrincipals/${known.id}`, { displayName: `Third ${randomUUID()}` })
+      await administer('PATCH', `/servicePrincipals/${principalId}`, other)
+      assert.equal(await run('application', 'grant', other.displayName, ...permission), 'User.Read.All')
+    },
+  )
+
+  clause(
+    'DIR-377',
+    'Commands that find an application by a word say its appId: on standard error beside the result, and in the result as JSON.',
+    async () => {
+      const name = `Sync ${randomUUID()}`
+      const appId = await run('application', 'create', name)
+      for (const args of [['secret'], ['grant', ...permission], ['consent', ...permission]]) {
+        const [verb = '', ...further] = args
+        const command = ['application', verb, name, ...further]
+        const { code, stderr, stdout } = await runHere(command, { environment })
+        assert.deepEqual([code, stderr], [0, `${name}: application ${appId}\n`])
+        assert.equal(stdout.includes(appId), false, 'a program reads the result alone')
+        const asJson = await runHere([...command, '--json'], { environment })
+        assert.deepEqual([JSON.parse(asJson.stdout).appId, asJson.stderr], [appId, ''])
+      }
+    },
+  )
+
+  clause(
+    'DIR-378',
+    '`masquerade application list` lists an application without a service principal too. A permission or consent for one is…',
+    async () => {
+      const displayName = `Lone ${randomUUID()}`
+      const { appId, id } = await administer('POST', '/applications', { displayName })
+      assert.ok(
+        (await run('application', 'list'))
+          .split('\n')
+          .includes(`${appId}  ${displayName}  (no service principal)`),
+      )
+      for (const word of [displayName, appId, id])
+        for (const verb of ['grant', 'consent']) {
+          const { code, stderr } = await runHere(['application', verb, word, ...permission], { environment })
+          assert.equal(code, 5, stderr)
+          assert.match(stderr, /has no service principal/)
+        }
+      assert.match(await run('application', 'secret', displayName), /^mq_/)
+    },
+  )
+
   const signInByDevice = async (more: string[] = [], meanwhile?: () => Promise<void>) => {
     const person = await addPerson(service)
     const started = startCommand(['login', '--url', service.httpsOrigin, ...more], environment)
