@@ -21,15 +21,21 @@ export async function readDefinitions(tx: Sql, oids: readonly number[]): Promise
   return new Map(rows.map(({ oid, ...definition }) => [oid, definition]))
 }
 
+/** Of a stored condition, in bytes: the text of a longer one is beyond the limits of the parser. */
+const mostCondition = 32_000_000
+
+/** A condition that is too long to be parsed lets no row through (`deferInCondition`): it is not printed either. */
 export async function readRestrictions(
   tx: Sql,
   oids: readonly number[],
 ): Promise<Map<number, Relation['restrictions']>> {
   const rows = await tx<{ oid: number; restrictions: Relation['restrictions'] }[]>`
     select p.polrelid::int8 as oid, jsonb_agg(jsonb_build_object('roles', p.polroles::int8[],
-      'condition', pg_catalog.pg_get_expr(p.polqual, p.polrelid), 'parsed', ${tx.unsafe(hashParsed('pg_policy', 'p'))})
-      order by p.polname) as restrictions
-    from pg_catalog.pg_policy p where p.polrelid = any(${oids}::oid[]) and ${isRestrictive(tx)} group by 1`
+      'condition', case when m.is_short then pg_catalog.pg_get_expr(p.polqual, p.polrelid) else 'false' end,
+      'parsed', case when m.is_short then ${tx.unsafe(hashParsed('pg_policy', 'p'))} end) order by p.polname) as restrictions
+    from pg_catalog.pg_policy p
+    cross join lateral (select pg_catalog.octet_length(p.polqual::text) <= ${mostCondition} as is_short) m
+    where p.polrelid = any(${oids}::oid[]) and ${isRestrictive(tx)} group by 1`
   return new Map(rows.map(({ oid, restrictions }) => [oid, restrictions]))
 }
 

@@ -1,6 +1,8 @@
+import type { Tx } from '../../db/transaction.ts'
 import { selectGuard } from '../guard/find-guard.ts'
 import { aclEntries } from './acl-entries.ts'
 import { type AclEntry, kind, type Scene } from './exposure.ts'
+import { printEach } from './print-each.ts'
 
 interface Routine {
   readonly id: number
@@ -8,7 +10,7 @@ interface Routine {
   readonly bareName: string
   readonly kind: 'function' | 'procedure'
   readonly language: string
-  /** Its first part, where it is long; empty where all texts together are too long. */
+  /** Its first part, where it is long; empty where all texts together are too long, or PostgreSQL cannot print it. */
   readonly text: string
   readonly isCut: boolean
   readonly definer: boolean
@@ -47,7 +49,7 @@ export const definerFunctions = kind<Found>({
       ? `It runs with the privileges of its owner ${owner}, who sees raw values, and reads ${relationName}; its result, or its errors, reach every role that may call it.`
       : `It runs with the privileges of its owner ${owner}, who sees raw values, ${
           routine.isCut
-            ? 'and its text is too long to be searched for masked relations.'
+            ? 'and its text cannot be searched for masked relations: it is too long, or PostgreSQL cannot print it now.'
             : 'and makes SQL at run time: the relations that it can be made to read do not show in its text.'
         }`,
     remedy: `REVOKE EXECUTE ON ROUTINE ${signature} FROM ${grantees.list} CASCADE`,
@@ -69,12 +71,12 @@ export async function readRoutines({
   book,
 }: Pick<Scene, 'sql' | 'version' | 'book'>): Promise<Routine[]> {
   const hasTrees = version >= 140000
-  const body = hasTrees ? sql`coalesce(pg_catalog.pg_get_function_sqlbody(p.oid), p.prosrc)` : sql`p.prosrc`
+  const hasTree = hasTrees ? sql`p.prosqlbody is not null` : sql`false`
   const tree = hasTrees ? sql`coalesce(pg_catalog.octet_length(p.prosqlbody::text), 0)` : sql`0`
-  return await sql<Routine[]>`
+  const rows = await sql<(Routine & { at: number; hasTree: boolean; isOfWatched: boolean })[]>`
     with measured as materialized (
-      select p.oid, o.rolname::text as owner, l.lanname::text as language, pg_catalog.sum(m.size)
-        over (order by o.rolname = any(${book.ofWatched}::text[]), m.size, p.oid) <= ${mostTexts} as is_read
+      select p.oid, o.rolname::text as owner, l.lanname::text as language, o.rolname = any(${book.ofWatched}::text[]) as of_watched,
+        pg_catalog.row_number() over sizes as at, pg_catalog.sum(m.size) over sizes <= ${mostTexts} as is_read
       from pg_catalog.pg_proc p
       join pg_catalog.pg_namespace n on n.oid = p.pronamespace join pg_catalog.pg_language l on l.oid = p.prolang
       join pg_catalog.pg_roles o on o.oid = p.proowner
@@ -82,8 +84,9 @@ export async function readRoutines({
       where n.nspname !~ '^(pg_|information_schema$)'
         and n.oid is distinct from (select oid from (${selectGuard(sql)}) g) and l.lanname not in ('c', 'internal')
         and p.prokind in ('f', 'p')
+      window sizes as (order by o.rolname = any(${book.ofWatched}::text[]), m.size, p.oid)
     )
-    select p.oid::int8 as id, p.proname::text as "bareName", m.owner, m.language, p.prosecdef as definer,
+    select p.oid::int8 as id, m.at::int4 as at, m.of_watched as "isOfWatched", m.is_read and ${hasTree} as "hasTree", p.proname::text as "bareName", m.owner, m.language, p.prosecdef as definer,
       case p.prokind when 'p' then 'procedure' else 'function' end as kind,
       coalesce(pg_catalog.left(t.body, ${mostText}), '') as text,
       coalesce(pg_catalog.octet_length(t.body) > ${mostText}, true) as "isCut",
@@ -91,8 +94,30 @@ export async function readRoutines({
         where d.classid = 'pg_catalog.pg_proc'::regclass and d.objid = p.oid
           and d.refclassid = 'pg_catalog.pg_class'::regclass) as reads
     from measured m join pg_catalog.pg_proc p on p.oid = m.oid
-    cross join lateral (select case when m.is_read then ${body} end as body) t
+    cross join lateral (select case when m.is_read then p.prosrc end as body) t
     order by p.proname, p.oid`
+  const trees = rows.filter((row) => row.hasTree).sort((one, other) => one.at - other.at)
+  const idsOf = (isOfWatched: boolean) =>
+    trees.filter((row) => row.isOfWatched === isOfWatched).map(({ id }) => id)
+  const printed = new Map([
+    ...(await printBodies(sql, idsOf(false))),
+    ...(await printBodies(sql, idsOf(true))),
+  ])
+  return rows.map(({ at: _, hasTree: isTree, isOfWatched: __, ...routine }) =>
+    isTree ? { ...routine, ...(printed.get(routine.id) ?? { text: '', isCut: true }) } : routine,
+  )
+}
+
+/** Bodies in standard SQL, which PostgreSQL has as trees. */
+function printBodies(sql: Tx, ids: readonly number[]) {
+  return printEach(
+    sql,
+    ids,
+    (some) => sql<Pick<Routine, 'id' | 'text' | 'isCut'>[]>`
+      select p.oid::int8 as id, pg_catalog.left(t.body, ${mostText}) as text, pg_catalog.octet_length(t.body) > ${mostText} as "isCut"
+      from unnest(${some}::int8[]::oid[]) p(oid) cross join lateral (select pg_catalog.pg_get_function_sqlbody(p.oid) as body offset 0) t
+      where t.body is not null`,
+  )
 }
 
 /** Adds what is read of findings alone: names of arguments and roles are many times longer than the catalog has them. */

@@ -1,4 +1,4 @@
-import type { Sql } from '../../db/sql.ts'
+import type { Tx } from '../../db/transaction.ts'
 import type { Unclosed } from '../plan.ts'
 import type { Consequences } from './consequences.ts'
 import type { RoleBook } from './role-book.ts'
@@ -70,7 +70,7 @@ export interface MaskedRelation extends NamedObject {
 
 /** The masked database as every kind of exposure sees it. */
 export interface Scene {
-  readonly sql: Sql
+  readonly sql: Tx
   readonly version: number
   /** The role of the binding: it has to be able to see the columns that it masks. */
   readonly self: string

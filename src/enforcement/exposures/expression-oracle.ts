@@ -8,7 +8,9 @@ import {
   readExpressions,
   readGenerated,
 } from './expressions.ts'
+import { printEach } from './print-each.ts'
 import { joinStatements } from './role-book.ts'
+import { treeText } from './stored-trees.ts'
 import { policyColumns } from './whole-rows.ts'
 import { addWriters, type Writers } from './writers.ts'
 
@@ -24,12 +26,12 @@ export const expressionOracle = kind<OracleRow>({
   code: 'ExpressionOracle',
   severity: 'medium',
   async read(scene) {
-    const groups = await Promise.all([
-      readGenerated(scene).then(quoteNames),
-      readIndexes(scene),
-      readPartitionKeys(scene),
-    ])
-    const usual = await addWriters(scene, merge(await findOpenings(scene, groups.flat())), ['UPDATE'])
+    const expressions = [
+      ...quoteNames(await readGenerated(scene)),
+      ...(await readIndexes(scene)),
+      ...(await readPartitionKeys(scene)),
+    ]
+    const usual = await addWriters(scene, merge(await findOpenings(scene, expressions)), ['UPDATE'])
     const all = [...usual, ...(await readStatistics(scene)), ...(await readPolicies(scene))]
     return all.map((row) => ({ ...row, keys: row.columns.map(({ number }) => number) }))
   },
@@ -76,23 +78,30 @@ function readIndexes(scene: Scene): Promise<Expression[]> {
   const { sql } = scene
   return readExpressions(
     scene,
-    sql`select indrelid as oid, 'index' as kind, indexrelid::regclass::text as name, indexprs::text as tree
+    sql`select indrelid as oid, 'index' as kind, indexrelid::regclass::text as name, ${treeText(sql, sql`indexprs`)} as tree
         from pg_catalog.pg_index where indexprs is not null
-      union all select indrelid, 'index', indexrelid::regclass::text, indpred::text
+      union all select indrelid, 'index', indexrelid::regclass::text, ${treeText(sql, sql`indpred`)}
         from pg_catalog.pg_index where indpred is not null`,
   )
 }
 
 /** All parts of a key as one: together they choose the partition, and a row that has none is refused. */
-function readPartitionKeys(scene: Scene): Promise<Expression[]> {
+async function readPartitionKeys(scene: Scene): Promise<Expression[]> {
   const { sql } = scene
-  return readExpressions(
+  const keys = await readExpressions(
     scene,
-    sql`select partrelid as oid, 'partition key' as kind, pg_catalog.pg_get_partkeydef(partrelid) as name,
-        pg_catalog.concat('{', (select pg_catalog.string_agg(':varattno ' || k, ' ') from unnest(partattrs::int2[]) k where k > 0), ' ',
-          partexprs::text, '}') as tree
+    sql`select partrelid as oid, 'partition key' as kind, '' as name,
+        '{' || pg_catalog.concat((select pg_catalog.string_agg(':varattno ' || k, ' ') from unnest(partattrs::int2[]) k where k > 0), ' ')
+          || ${treeText(sql, sql`partexprs`)} || '}' as tree
       from pg_catalog.pg_partitioned_table`,
   )
+  const texts = await printEach(
+    sql,
+    keys.map(({ oid }) => oid),
+    (oids) => sql<{ id: number; text: string }[]>`
+      select p.oid::int8 as id, pg_catalog.pg_get_partkeydef(p.oid) as text from unnest(${oids}::int8[]::oid[]) p(oid)`,
+  )
+  return keys.map((key) => ({ ...key, name: texts.get(key.oid)?.text ?? 'that cannot be printed' }))
 }
 
 /** Evaluated by ANALYZE alone, which owners of the database and members of pg_maintain may run on every table. */
@@ -102,7 +111,7 @@ async function readStatistics(scene: Scene): Promise<(Opening & Writers)[]> {
   const expressions = await readExpressions(
     scene,
     sql`select s.stxrelid as oid, 'statistics' as kind, pg_catalog.format('%I.%I', n.nspname, s.stxname) as name,
-        s.stxexprs::text as tree
+        ${treeText(sql, sql`s.stxexprs`)} as tree
       from pg_catalog.pg_statistic_ext s join pg_catalog.pg_namespace n on n.oid = s.stxnamespace`,
   )
   const [database] = await sql<{ owner: string }[]>`

@@ -1,5 +1,6 @@
 import type { Query, Row, Sql } from '../../db/sql.ts'
 import type { HiddenColumn, Scene } from './exposure.ts'
+import { treeText } from './stored-trees.ts'
 
 /** An expression that PostgreSQL evaluates over rows of a masked relation. */
 export interface Expression {
@@ -16,14 +17,20 @@ type NamedColumn = HiddenColumn
 /** Longer trees are not split: their expressions count as one. */
 const mostTree = 100_000
 
-/** `trees`: a query of `oid`, `kind`, `name` and `tree`, the stored form of one expression or of a list of them. */
+/** Of the trees of one query together, in bytes: longer ones are not searched, and count as naming every column. */
+const mostTrees = 16_000_000
+
+/** `trees`: a query of `oid`, `kind`, `name` and `tree`, the stored form of one expression or of a list of them; null: it is too long. */
 export async function readExpressions({ sql, oids }: Scene, trees: Query<Row[]>): Promise<Expression[]> {
   const rows = await sql<(Expression & { tree: string | null })[]>`
     select t.oid::int8 as oid, t.kind, t.name, ${nameColumns(sql, sql`t.oid`, sql`named.numbers`)} as columns,
       case when pg_catalog.length(t.tree) <= ${mostTree} then t.tree end as tree
-    from (${trees}) t cross join lateral (select array(select distinct m[1]::int4
-      from pg_catalog.regexp_matches(t.tree, ':varattno ([0-9]+)', 'g') m) as numbers) named
-    where t.tree is not null and t.oid = any(${oids}::oid[]) order by 1, 2, 3`
+    from (
+      select t.*, t.tree is null or pg_catalog.sum(m.size) over (order by m.size) > ${mostTrees} as is_long
+      from (${trees}) t cross join lateral (select pg_catalog.octet_length(t.tree) as size) m where t.oid = any(${oids}::oid[])
+    ) t cross join lateral (select case when t.is_long then '{0}' else array(select distinct m[1]::int4
+      from pg_catalog.regexp_matches(t.tree, ':varattno ([0-9]+)', 'g') m) end as numbers) named
+    order by 1, 2, 3`
   return rows.flatMap(({ tree, ...whole }) => (tree === null ? [whole] : splitTree(tree, whole)))
 }
 
@@ -51,9 +58,10 @@ function splitTree(tree: string, { columns, ...object }: Expression): Expression
 
 /** Generated columns of masked relations. */
 export function readGenerated(scene: Scene): Promise<Expression[]> {
+  const { sql } = scene
   return readExpressions(
     scene,
-    scene.sql`select d.adrelid as oid, 'column' as kind, a.attname::text as name, d.adbin::text as tree
+    sql`select d.adrelid as oid, 'column' as kind, a.attname::text as name, ${treeText(sql, sql`d.adbin`)} as tree
       from pg_catalog.pg_attrdef d join pg_catalog.pg_attribute a on a.attrelid = d.adrelid and a.attnum = d.adnum
       where a.attgenerated <> ''`,
   )

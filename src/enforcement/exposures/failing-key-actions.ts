@@ -4,6 +4,7 @@ import { kind, type Scene } from './exposure.ts'
 import { type Expression, readExpressions, readSources } from './expressions.ts'
 import { joinStatements } from './role-book.ts'
 import { listMakers } from './seers.ts'
+import { treeText } from './stored-trees.ts'
 import { addWriters } from './writers.ts'
 
 /** A foreign key of a masked table, and a table whose change makes it change masked rows, directly or by other keys. */
@@ -118,18 +119,19 @@ async function addParents(scene: Scene, rows: readonly ActionRow[], isDelete: bo
 
 /** Returns whether a row may become invalid by the action, and show a hidden column that the action does not set. */
 async function readFailures(scene: Scene): Promise<(row: ActionRow) => boolean> {
-  const { sql, byOid, oids } = scene
+  const { sql, version, byOid, oids } = scene
   // PostgreSQL evaluates all checks of a new row. Those of other columns hold still, unless they are not valid for all rows, or
   // ask for more than the row: functions that are not immutable, or that only say so.
   const checks = await readExpressions(
     scene,
-    sql`select k.conrelid as oid, k.conname::text as name, k.conbin::text as tree,
-        case when not k.convalidated or k.conbin::text ~ '[{](SQLVALUEFUNCTION|COERCEVIAIO) ' or exists (
-          select 1 from pg_catalog.regexp_matches(k.conbin::text, ':(?:op)?funcid ([0-9]+)', 'g') m
-          join pg_catalog.pg_proc p on p.oid = m[1]::oid where p.provolatile <> 'i' or p.oid >= 16384)
+    sql`select k.conrelid as oid, k.conname::text as name, t.tree,
+        case when not k.convalidated or t.tree is null then 'moving'
+          when t.tree ~ '[{](SQLVALUEFUNCTION|COERCEVIAIO) ' or exists (
+            select 1 from pg_catalog.regexp_matches(t.tree, ':(?:op)?funcid ([0-9]+)', 'g') m
+            join pg_catalog.pg_proc p on p.oid = m[1]::oid where p.provolatile <> 'i' or p.oid >= 16384)
           then 'moving' else 'fixed' end as kind
-      from pg_catalog.pg_constraint k where k.contype = 'c' and k.conrelid = any(${oids}::oid[])
-        and coalesce(to_jsonb(k) ->> 'conenforced', 'true') = 'true'`,
+      from pg_catalog.pg_constraint k cross join lateral (select ${treeText(sql, sql`k.conbin`)} as tree) t where k.contype = 'c' and k.conrelid = any(${oids}::oid[])
+        and ${version >= 180000 ? sql`k.conenforced` : sql`true`}`,
   )
   const withSources = await readSources(scene)
   const names = (expression: Pick<Expression, 'oid' | 'columns'>) =>

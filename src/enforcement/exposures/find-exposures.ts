@@ -43,6 +43,8 @@ export const exposureKinds: readonly ExposureKind[] = [
 
 const order = { high: 0, medium: 1, low: 2 }
 const statementTimeoutMs = 20_000
+/** PostgreSQL locks what an expression reads to print it, and another role may hold a lock there. */
+export const lockTimeoutMs = 100
 
 /** The ways around the masks of a policy that are open now, the worst first. A database without masks has none. */
 export async function findExposures(
@@ -55,7 +57,7 @@ export async function findExposures(
   return database.transaction(async (sql) => {
     // Where the server has it, JIT compiles for seconds what catalogs answer in milliseconds: estimates of recursion are high.
     await sql.unsafe(
-      `SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path = pg_catalog, pg_temp; SET LOCAL jit = off; SET LOCAL statement_timeout = ${statementTimeoutMs}`,
+      `SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path = pg_catalog, pg_temp; SET LOCAL jit = off; SET LOCAL statement_timeout = ${statementTimeoutMs}; SET LOCAL lock_timeout = ${lockTimeoutMs}`,
     )
     const scene = await setScene(sql, outcome)
     const found: Exposure[] = []

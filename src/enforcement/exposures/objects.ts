@@ -1,5 +1,6 @@
 import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../db/quote.ts'
 import { type ExposureKind, kind, type MaskedRelation } from './exposure.ts'
+import { printEach } from './print-each.ts'
 
 /** Of a trigger's function, in bytes: a longer one counts as one that writes. */
 const mostText = 20_000
@@ -67,17 +68,32 @@ const publication = kind<{
 }>({
   code: 'Publication',
   severity: 'medium',
-  // Up to 14 a publication has no lists of columns: it publishes all of them.
-  read: ({ sql, oids }) => sql`
-    select p.pubname::text as name, c.oid::int8 as oid, p.puballtables as all, t.schemaname::text as schema,
-      array(select a.attnum::int4 from pg_catalog.pg_attribute a where a.attrelid = c.oid and a.attnum > 0
-        and (coalesce(to_jsonb(t) -> 'attnames', 'null') = 'null' or to_jsonb(t) -> 'attnames' ? a.attname)) as keys,
-      exists (select 1 from pg_catalog.pg_publication_rel r where r.prpubid = p.oid and r.prrelid = c.oid) as listed
-    from pg_catalog.pg_publication_tables t
-    join pg_catalog.pg_publication p on p.pubname = t.pubname
-    join pg_catalog.pg_namespace n on n.nspname = t.schemaname
-    join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = t.tablename
-    where c.oid = any(${oids}::oid[]) order by 1, 2`,
+  // Not by pg_publication_tables: since 16 it locks every published table, and another role may hold a lock on one of its own.
+  read: ({ sql, version, oids }) => {
+    // Up to 14 a publication has neither lists of columns nor schemas.
+    const columns = version >= 150000 ? sql`l.prattrs::int2[]` : sql`null::int2[]`
+    const isInSchema = sql`exists (select 1 from pg_catalog.pg_publication_namespace s join pg_catalog.pg_class k on k.relnamespace = s.pnnspid
+      where s.pnpubid = p.oid and k.oid = x.oid)`
+    const isGeneratedSent = version >= 180000 ? sql`p.pubgencols = 's' and a.attgenerated = 's'` : sql`false`
+    return sql`
+    select p.pubname::text as name, c.oid::int8 as oid, p.puballtables as all, n.nspname::text as schema, l.oid is not null as listed,
+      array(select a.attnum::int4 from pg_catalog.pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+        and coalesce(a.attnum = any(${columns}), a.attgenerated = '' or ${isGeneratedSent})) as keys
+    from pg_catalog.pg_publication p
+    join pg_catalog.pg_class c on c.oid = any(${oids}::oid[]) and c.relkind in ('r', 'p') and c.relpersistence = 'p'
+    join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+    left join pg_catalog.pg_publication_rel l on l.prpubid = p.oid and l.prrelid = c.oid
+    cross join lateral (
+      select coalesce(bool_or(x.oid = c.oid), false) as itself, coalesce(bool_or(x.oid <> c.oid), false) as above
+      from (select c.oid union select a.relid from pg_catalog.pg_partition_ancestors(c.oid) a) x
+      where exists (select 1 from pg_catalog.pg_publication_rel r where r.prpubid = p.oid and r.prrelid = x.oid)
+        or ${version >= 150000 ? isInSchema : sql`false`}
+    ) published
+    -- Changes of partitions are sent as those of the table above, where the publication says so, and as their own otherwise.
+    where case when p.pubviaroot then p.puballtables and not c.relispartition or published.itself and not published.above
+      else c.relkind = 'r' and (p.puballtables or published.itself or published.above) end
+    order by 1, 2`
+  },
   describe: ({ relation, keys, name, all, schema, listed }, { book }) => {
     const own = quoteIdentifier(name)
     const shown = relation.hidden.filter(({ number }) => keys.includes(number))
@@ -102,8 +118,8 @@ interface PolicyRow {
   readonly meant: readonly string[]
   readonly using: string | null
   readonly check: string | null
-  /** The conditions of all policies together are too long to read. */
-  readonly isLong: boolean
+  /** False: the conditions of all policies together are too long to read, or PostgreSQL cannot print this one. */
+  readonly isPrinted: boolean
   readonly roles: readonly string[]
 }
 
@@ -112,20 +128,28 @@ const rowPolicy = kind<PolicyRow>({
   code: 'RowPolicyByRole',
   severity: 'low',
   async read({ sql, oids, book }) {
-    const rows = await sql<Omit<PolicyRow, 'roles'>[]>`
-      select p.polrelid::int8 as oid, p.polname::text as name,
-        array(select rolname::text from pg_catalog.pg_roles where oid = any(p.polroles) order by 1) as meant,
-        case when not p.is_long then pg_catalog.pg_get_expr(p.polqual, p.polrelid) end as using,
-        case when not p.is_long then pg_catalog.pg_get_expr(p.polwithcheck, p.polrelid) end as check, p.is_long as "isLong"
+    const rows = await sql<(Pick<PolicyRow, 'oid' | 'name' | 'meant'> & { id: number; isLong: boolean })[]>`
+      select p.oid::int8 as id, p.polrelid::int8 as oid, p.polname::text as name, p.is_long as "isLong",
+        array(select rolname::text from pg_catalog.pg_roles where oid = any(p.polroles) order by 1) as meant
       from (
         select q.*, pg_catalog.sum(m.size) over (order by m.size, q.oid) > ${mostConditions} as is_long
         from pg_catalog.pg_policy q join pg_catalog.pg_class c on c.oid = q.polrelid and c.relrowsecurity
         cross join lateral (select coalesce(pg_catalog.octet_length(q.polqual::text), 0)
           + coalesce(pg_catalog.octet_length(q.polwithcheck::text), 0) as size) m
         where q.polpermissive and q.polcmd in ('r', '*') and 0 <> all(q.polroles) and q.polrelid = any(${oids}::oid[])
-      ) p order by 1, 2`
+      ) p order by 2, 3`
+    const printed = await printEach(
+      sql,
+      rows.filter(({ isLong }) => !isLong).map(({ id }) => id),
+      (ids) => sql<(Pick<PolicyRow, 'using' | 'check'> & { id: number })[]>`
+        select oid::int8 as id, pg_catalog.pg_get_expr(polqual, polrelid) as using, pg_catalog.pg_get_expr(polwithcheck, polrelid) as check
+        from pg_catalog.pg_policy where oid = any(${ids}::int8[]::oid[])`,
+    )
     return rows.map((row) => ({
       ...row,
+      using: printed.get(row.id)?.using ?? null,
+      check: printed.get(row.id)?.check ?? null,
+      isPrinted: printed.has(row.id),
       roles: [...new Set(row.meant.flatMap((role) => book.watchedBehind(role)))],
     }))
   },
@@ -133,7 +157,7 @@ const rowPolicy = kind<PolicyRow>({
     objects: [{ kind: 'policy', name: quoteIdentifier(row.name) }, relation],
     explanation:
       'The policy lets certain roles see rows. The twin reads the table as its owner, for whom the policy does not count: through the twin these roles miss the rows. Nothing more is shown than before.',
-    remedy: row.isLong ? null : makePublic(relation.name, row),
+    remedy: row.isPrinted ? makePublic(relation.name, row) : null,
   }),
 })
 

@@ -11,6 +11,7 @@ import {
   readSources,
 } from './expressions.ts'
 import { joinStatements } from './role-book.ts'
+import { treeText } from './stored-trees.ts'
 import { selectWholeRow } from './whole-rows.ts'
 import { addWriters, type Writers } from './writers.ts'
 
@@ -40,7 +41,7 @@ const uniqueOracle = kind<IndexRow & Writers & { keys: readonly number[]; isKey:
         where d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid = x.indrelid and d.refobjsubid > 0
           and (d.classid = 'pg_catalog.pg_class'::regclass and d.objid = x.indexrelid
             or d.classid = 'pg_catalog.pg_constraint'::regclass and d.objid = n.oid and n.contype in ('p', 'u', 'x'))
-        union ${selectWholeRow(sql, sql`x.indrelid`, sql`concat(x.indexprs, x.indpred)`)}) as columns) used
+        union ${selectWholeRow(sql, sql`x.indrelid`, treeText(sql, sql`x.indexprs`, sql`x.indpred`))}) as columns) used
       where (x.indisunique or x.indisexclusion) and c.oid = any(${oids}::oid[]) order by 1, 3`
     const withSources = await readSources(scene)
     const written = rows.flatMap((row) => {
@@ -66,9 +67,10 @@ const checkOracle = kind<Opening & Writers & { keys: readonly number[] }>({
   code: 'CheckOracle',
   severity: 'medium',
   async read(scene) {
+    const { sql } = scene
     const checks = await readExpressions(
       scene,
-      scene.sql`select conrelid as oid, 'constraint' as kind, conname::text as name, conbin::text as tree
+      sql`select conrelid as oid, 'constraint' as kind, conname::text as name, ${treeText(sql, sql`conbin`)} as tree
         from pg_catalog.pg_constraint where contype = 'c'`,
     )
     const found = await addWriters(scene, await findOpenings(scene, checks), ['UPDATE'])

@@ -1,6 +1,8 @@
 import { quoteIdentifier } from '../../db/quote.ts'
+import type { Query, Row, Sql } from '../../db/sql.ts'
 import { revokeFrom, writerEntries } from './acl-entries.ts'
 import { type AclEntry, type ExposureKind, kind } from './exposure.ts'
+import { treeText } from './stored-trees.ts'
 import { policyColumns } from './whole-rows.ts'
 
 interface PolicyRow {
@@ -11,23 +13,39 @@ interface PolicyRow {
   readonly meant: readonly string[]
 }
 
+/** Of the text of a function, in characters. */
+const mostText = 100_000
+
+/** The word as a constant of a stored expression has it: a function may run a text. */
+const settingBytes = [...Buffer.from('current_setting')].join(' ')
+
+/**
+ * SQL: true where a stored expression calls `current_setting`, has the word in a constant, or is too long to be searched. By the stored
+ * form: PostgreSQL cannot print every expression, and locks what it reads for that.
+ */
+function readsSetting(sql: Sql, tree: Query<Row[]>) {
+  return sql`exists (select 1 from (select ${tree} as text offset 0) t where t.text is null or pg_catalog.strpos(t.text, ${settingBytes}) > 0
+    or exists (select 1 from pg_catalog.pg_proc s where s.proname = 'current_setting' and s.pronamespace = 'pg_catalog'::regnamespace
+      and pg_catalog.strpos(t.text, ':funcid ' || s.oid || ' ') > 0))`
+}
+
 /** Reads alone are enough: the reader sets the value that the policy compares the masked column with. */
 const settingOracle = kind<PolicyRow & { roles: readonly string[] }>({
   code: 'RowPolicyOracle',
   severity: 'high',
-  async read({ sql, oids, book, byOid }) {
+  async read({ sql, version, oids, book, byOid }) {
     const rows = await sql<PolicyRow[]>`
       select p.polrelid::int8 as oid, p.polname::text as name, 0 = any(p.polroles) as "isPublic",
         array(select rolname::text from pg_catalog.pg_roles where oid = any(p.polroles) order by 1) as meant,
         ${policyColumns(sql)} as keys
       from pg_catalog.pg_policy p join pg_catalog.pg_class c on c.oid = p.polrelid and c.relrowsecurity
       where p.polcmd in ('r', '*') and p.polrelid = any(${oids}::oid[])
-        and (pg_catalog.pg_get_expr(p.polqual, p.polrelid) ~ 'current_setting' or exists (
+        and (${readsSetting(sql, treeText(sql, sql`p.polqual`))} or exists (
           select 1 from pg_catalog.pg_depend d join pg_catalog.pg_proc f on f.oid = d.refobjid
           where d.classid = 'pg_catalog.pg_policy'::regclass and d.objid = p.oid
             and d.refclassid = 'pg_catalog.pg_proc'::regclass
-            and case when f.prokind in ('f', 'p') then pg_catalog.left(pg_catalog.pg_get_functiondef(f.oid), 100000) end
-              ~* 'current_setting'))
+            and (f.proname ~* 'current_setting' or pg_catalog.left(f.prosrc, ${mostText}) ~* 'current_setting'
+              or ${readsSetting(sql, treeText(sql, sql`f.proargdefaults`, version >= 140000 ? sql`f.prosqlbody` : undefined))})))
       order by 1, 2`
     return rows.map((row) => {
       const owner = byOid.get(row.oid)?.owner ?? ''

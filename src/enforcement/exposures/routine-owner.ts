@@ -1,6 +1,7 @@
 import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
 import { type Exposure, kind, type Scene } from './exposure.ts'
 import { listMakers, listSeers } from './seers.ts'
+import { treeText } from './stored-trees.ts'
 import { selectUsedTypes } from './used-types.ts'
 import { selectWholeRow } from './whole-rows.ts'
 
@@ -97,16 +98,16 @@ function readUses({ sql, book }: Scene): Promise<UseRow[]> {
         join pg_catalog.pg_opclass c on c.opcfamily = m.family
         join pg_catalog.pg_depend d on d.refclassid = 'pg_catalog.pg_opclass'::regclass and d.refobjid = c.oid
     ), used as (
-      select c.*, k.conrelid as relation, 'check' as place, k.conbin::text as expression, false as gets_row from called c
+      select c.*, k.conrelid as relation, 'check' as place, ${treeText(sql, sql`k.conbin`)} as expression, false as gets_row from called c
         join pg_catalog.pg_constraint k on c.class = 'pg_catalog.pg_constraint'::regclass and k.oid = c.object and k.contype in ('c', 'x')
       union all
-      select c.*, x.indrelid, 'index', concat(x.indexprs, x.indpred), false from called c
+      select c.*, x.indrelid, 'index', ${treeText(sql, sql`x.indexprs`, sql`x.indpred`)}, false from called c
         join pg_catalog.pg_index x on c.class = 'pg_catalog.pg_class'::regclass and x.indexrelid = c.object
       union all
-      select c.*, x.partrelid, 'partition key', x.partexprs::text, false from called c
+      select c.*, x.partrelid, 'partition key', ${treeText(sql, sql`x.partexprs`)}, false from called c
         join pg_catalog.pg_partitioned_table x on c.class = 'pg_catalog.pg_class'::regclass and x.partrelid = c.object
       union all
-      select c.*, p.polrelid, 'row policy', concat(p.polqual, p.polwithcheck), false from called c
+      select c.*, p.polrelid, 'row policy', ${treeText(sql, sql`p.polqual`, sql`p.polwithcheck`)}, false from called c
         join pg_catalog.pg_policy p on c.class = 'pg_catalog.pg_policy'::regclass and p.oid = c.object
       union all
       select c.*, e.adrelid, case a.attgenerated when '' then 'default' else 'generated column' end, '', false from called c

@@ -1,5 +1,6 @@
 import type { Query, Row } from '../../db/sql.ts'
 import type { Scene } from './exposure.ts'
+import { treeText } from './stored-trees.ts'
 
 /** Of the first object that no part of PostgreSQL's own catalog has. */
 const firstNormalOid = 16_384
@@ -83,27 +84,25 @@ function selectExpressions(sql: Scene['sql']) {
     from owned o join pg_catalog.pg_rewrite w on w.ev_class = o.oid and o.sees and o.kind <> 'domain' and w.ev_enabled <> 'D'`
 }
 
-/** Of the definition of a view, as stored and compressed. Longer ones are not searched. */
-const mostStoredBytes = 262_144
-
 /**
  * The types that `JSON_VALUE … RETURNING` and the like name: PostgreSQL records no dependency on them, and the stored expression
- * alone has them. No name can look like one there: PostgreSQL puts a backslash before a space.
+ * alone has them. No name can look like one there: PostgreSQL puts a backslash before a space. Long ones are not searched.
  */
 function selectReturned(sql: Scene['sql']) {
   return sql`
     select e.oid, e.kind, 0, e.place, m[1]::oid
     from expression e cross join lateral (select case e.class
-        when 'pg_catalog.pg_constraint'::regclass then (select k.conbin::text from pg_catalog.pg_constraint k where k.oid = e.object)
+        when 'pg_catalog.pg_constraint'::regclass then (select ${treeText(sql, sql`k.conbin`)} from pg_catalog.pg_constraint k where k.oid = e.object)
         when 'pg_catalog.pg_class'::regclass then coalesce(
-          (select concat(x.indexprs, x.indpred) from pg_catalog.pg_index x where x.indexrelid = e.object),
-          (select x.partexprs::text from pg_catalog.pg_partitioned_table x where x.partrelid = e.object))
-        when 'pg_catalog.pg_policy'::regclass then (select concat(p.polqual, p.polwithcheck) from pg_catalog.pg_policy p where p.oid = e.object)
-        when 'pg_catalog.pg_attrdef'::regclass then (select a.adbin::text from pg_catalog.pg_attrdef a where a.oid = e.object)
-        when 'pg_catalog.pg_statistic_ext'::regclass then (select s.stxexprs::text from pg_catalog.pg_statistic_ext s where s.oid = e.object)
-        when 'pg_catalog.pg_trigger'::regclass then (select g.tgqual::text from pg_catalog.pg_trigger g where g.oid = e.object)
-        else (select concat(w.ev_qual, w.ev_action) from pg_catalog.pg_rewrite w
-          where w.oid = e.object and pg_catalog.pg_column_size(w.ev_action) <= ${mostStoredBytes}) end as tree offset 0) t
+          (select ${treeText(sql, sql`x.indexprs`, sql`x.indpred`)} from pg_catalog.pg_index x where x.indexrelid = e.object),
+          (select ${treeText(sql, sql`x.partexprs`)} from pg_catalog.pg_partitioned_table x where x.partrelid = e.object))
+        when 'pg_catalog.pg_policy'::regclass then (select ${treeText(sql, sql`p.polqual`, sql`p.polwithcheck`)}
+          from pg_catalog.pg_policy p where p.oid = e.object)
+        when 'pg_catalog.pg_attrdef'::regclass then (select ${treeText(sql, sql`a.adbin`)} from pg_catalog.pg_attrdef a where a.oid = e.object)
+        when 'pg_catalog.pg_statistic_ext'::regclass then (select ${treeText(sql, sql`s.stxexprs`)}
+          from pg_catalog.pg_statistic_ext s where s.oid = e.object)
+        when 'pg_catalog.pg_trigger'::regclass then (select ${treeText(sql, sql`g.tgqual`)} from pg_catalog.pg_trigger g where g.oid = e.object)
+        else (select ${treeText(sql, sql`w.ev_qual`, sql`w.ev_action`)} from pg_catalog.pg_rewrite w where w.oid = e.object) end as tree offset 0) t
     cross join lateral regexp_matches(t.tree, ':typid ([0-9]+) ', 'g') m
     where strpos(t.tree, '{JSONRETURNING ') > 0 and m[1]::oid >= ${firstNormalOid}`
 }

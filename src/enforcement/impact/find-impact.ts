@@ -4,7 +4,7 @@ import type { Sql } from '../../db/sql.ts'
 import { findNewlyHidden, startPlan } from '../diff.ts'
 import { readersOf, readRoutines } from '../exposures/definer-functions.ts'
 import type { Scene } from '../exposures/exposure.ts'
-import { setScene } from '../exposures/find-exposures.ts'
+import { lockTimeoutMs, setScene } from '../exposures/find-exposures.ts'
 import type { Claimant } from '../guard/claim.ts'
 import type { Outcome, PolicySource } from '../in-turn.ts'
 import { everybody } from '../names.ts'
@@ -25,7 +25,7 @@ export async function findImpact(
   const outcome = await reconcile(database, policy, { dryRun: true, claimant })
   return database.transaction(async (sql) => {
     await sql.unsafe(
-      `SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path = pg_catalog, pg_temp; SET LOCAL statement_timeout = ${statementTimeoutMs}`,
+      `SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path = pg_catalog, pg_temp; SET LOCAL statement_timeout = ${statementTimeoutMs}; SET LOCAL lock_timeout = ${lockTimeoutMs}`,
     )
     const scene = await setScene(sql, outcome)
     const lost = await readLost(scene, outcome)
