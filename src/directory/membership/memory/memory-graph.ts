@@ -46,6 +46,8 @@ const retryLoadMs = 5_000
 const gatherMs = 50
 /** One answer of so many is compared with SQL, one at a time. */
 const auditEvery = 500
+/** A list of more members is not read for a comparison: its members are compared by the questions about their groups. */
+const mostCompared = 20_000
 
 /**
  * Memberships from memory, as new as those from SQL: a question is answered only after a check, sent after the question
@@ -100,7 +102,7 @@ export class MemoryGraph implements MembershipGraph {
   async membershipsOf(tenantId: string, target: Target, choice: GroupChoice = {}): Promise<Memberships> {
     const index = this.#count(await this.#present(tenantId))
     if (!index) return await this.#options.sql.membershipsOf(tenantId, target, choice)
-    if (++this.#answers % auditEvery === 0) this.#audit(target)
+    this.#sample(() => this.#compareGroups(target))
     return readMemberships(index, target, choice)
   }
 
@@ -112,6 +114,7 @@ export class MemoryGraph implements MembershipGraph {
   ): Promise<Memberships> {
     const index = this.#count(await this.#present(tenantId))
     if (!index) return await this.#options.sql.membershipsAmong(tenantId, target, candidates, choice)
+    this.#sample(() => this.#compareGroups(target))
     const { object, found } = findTarget(index, target)
     const ids = found ? index.groupsAmong(object, candidates, choice.includeRoles ?? false) : []
     return listMemberships(index.revision, found, ids)
@@ -120,6 +123,7 @@ export class MemoryGraph implements MembershipGraph {
   async groupsOf(tenantId: string, objectId: string, choice: GroupChoice = {}): Promise<string[]> {
     const index = this.#count(await this.#present(tenantId))
     if (!index) return await this.#options.sql.groupsOf(tenantId, objectId, choice)
+    this.#sample(() => this.#compareGroups(objectOf(objectId)))
     const groups = index.groupsOf(index.numberOf(objectId), fillChoice(choice))
     return Array.from(groups, (group) => index.objects.idOf(group))
   }
@@ -132,12 +136,14 @@ export class MemoryGraph implements MembershipGraph {
   ): Promise<string[]> {
     const index = this.#count(await this.#present(tenantId))
     if (!index) return await this.#options.sql.groupsAmong(tenantId, objectId, candidates, choice)
+    this.#sample(() => this.#compareGroups(objectOf(objectId)))
     return index.groupsAmong(index.numberOf(objectId), candidates, choice.includeRoles ?? false)
   }
 
   async groupsWithin(tenantId: string, containerId: string): Promise<string[]> {
     const index = this.#count(await this.#present(tenantId))
     if (!index) return await this.#options.sql.groupsWithin(tenantId, containerId)
+    this.#sample(() => this.#compareMembers(containerId))
     const container = index.numberOf(containerId)
     return container < 0 ? [containerId] : index.groupsWithin(container)
   }
@@ -145,6 +151,7 @@ export class MemoryGraph implements MembershipGraph {
   async membersOf(tenantId: string, containerId: string): Promise<string[]> {
     const index = this.#count(await this.#present(tenantId))
     if (!index) return await this.#options.sql.membersOf(tenantId, containerId)
+    this.#sample(() => this.#compareMembers(containerId))
     const container = index.numberOf(containerId)
     return container < 0 ? [] : index.membersOf(container)
   }
@@ -152,6 +159,7 @@ export class MemoryGraph implements MembershipGraph {
   async explain(tenantId: string, objectId: string, groupId: string): Promise<Explanation> {
     const index = this.#count(await this.#present(tenantId))
     if (!index) return await this.#options.sql.explain(tenantId, objectId, groupId)
+    this.#sample(() => this.#compareGroups(objectOf(objectId)))
     const [from, to] = [index.numberOf(objectId), index.numberOf(groupId)]
     return {
       hasObject: from >= 0 && index.objects.isAlive(from),
@@ -266,18 +274,18 @@ export class MemoryGraph implements MembershipGraph {
     log.info({ ...index.size, revision: index.revision, seconds }, 'the membership index is loaded')
   }
 
-  /** Compares memory and SQL at one revision. A difference is a defect: it is reported, and the index loaded anew. */
-  #audit(target: Target): void {
-    if (this.#auditing || this.#isClosed) return
-    this.#auditing = this.#compare(target)
+  /** Counts an answer, and compares memory and SQL about it where its turn has come. */
+  #sample(compare: () => Promise<void>): void {
+    if (++this.#answers % auditEvery !== 0 || this.#auditing || this.#isClosed) return
+    this.#auditing = compare()
       .catch(() => {})
       .finally(() => {
         this.#auditing = undefined
       })
   }
 
-  async #compare(target: Target): Promise<void> {
-    const { sql, tenantId, log, metrics } = this.#options
+  async #compareGroups(target: Target): Promise<void> {
+    const { sql, tenantId } = this.#options
     const choice = { includeRoles: true }
     const expected = await sql.membershipsOf(tenantId, target, choice)
     const index = await this.#reach()
@@ -286,10 +294,36 @@ export class MemoryGraph implements MembershipGraph {
     const isEqual =
       actual.found?.id === expected.found?.id &&
       actual.found?.kind === expected.found?.kind &&
-      actual.ids.toSorted().join() === expected.ids.toSorted().join()
-    metrics.countAudit(isEqual ? 'equal' : 'different')
+      areSame(actual.ids, expected.ids)
+    this.#judge(isEqual, expected.found?.id, index)
+  }
+
+  /** SQL answers between two looks at one revision, so its answer is of that revision. */
+  async #compareMembers(containerId: string): Promise<void> {
+    const { sql, tenantId } = this.#options
+    const before = await this.#reach()
+    const revision = before?.revision
+    const container = before?.numberOf(containerId) ?? -1
+    if (!before || container < 0 || before.membersOf(container).length > mostCompared) return
+    const expected = await sql.membersOf(tenantId, containerId)
+    const index = await this.#reach()
+    if (!index || index.revision !== revision) return
+    this.#judge(areSame(index.membersOf(index.numberOf(containerId)), expected), containerId, index)
+  }
+
+  /** A difference is a defect: it is reported, and the index loaded anew. */
+  #judge(isEqual: boolean, object: string | undefined, { revision }: MembershipIndex): void {
+    this.#options.metrics.countAudit(isEqual ? 'equal' : 'different')
     if (isEqual) return
-    log.error({ object: expected.found?.id, revision: expected.revision }, 'the membership index was wrong')
+    this.#options.log.error({ object, revision }, 'the membership index was wrong')
     this.#drop('it differed from the store')
   }
+}
+
+function objectOf(key: string): Target {
+  return { key, isName: false, kind: undefined }
+}
+
+function areSame(some: readonly string[], others: readonly string[]): boolean {
+  return some.toSorted().join() === others.toSorted().join()
 }
