@@ -37,7 +37,7 @@ Usage: masquerade import FILE [FILE …] [--dry-run] [--invite [--hours N] [--in
 Each file has one JSON object to a line, or is CSV with a header where its name ends in .csv. Objects that are not there are
 created, others are changed where a line differs from them: properties that the line does not have stay, null clears one.
 A second import of a file changes nothing. A file is imported whole or not at all; what is wrong in it is listed by
-line, up to ${maxFaults} faults.
+line, up to ${maxFaults} faults. Other changes of the objects that it changes wait until it ends.
 
 Properties have the names of the API; ids are GUIDs of your own choice. A line without an id is about the user of its
 userPrincipalName, the group of its displayName, the application of its appId or the device of its deviceId.

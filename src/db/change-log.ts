@@ -29,8 +29,8 @@ export async function appendChanges(tx: Query, tenantId: string, changes: readon
 
 /**
  * Logs the rows of queries (entity, entity_id, kind, data), one query after the other. `total` is the number of all
- * their rows, counted by the caller. The counter is locked from here to the commit, which makes other writers wait: for
- * transfers, whose changes are too many for a setting.
+ * their rows, counted by the caller; it throws where there are fewer or more. The counter is locked from here to the
+ * commit, which makes other writers wait: for transfers, whose changes are too many for a setting.
  */
 export async function appendSelected(
   tx: Query,
@@ -38,7 +38,8 @@ export async function appendSelected(
   total: number,
   queries: readonly Fragment[],
 ): Promise<void> {
-  let next = (await takeRevisions(tx, tenantId, total)) - total
+  const newest = await takeRevisions(tx, tenantId, total)
+  let next = newest - total
   for (const rows of queries) {
     const { count } = await tx`
       insert into change_log (tenant_id, revision, entity, entity_id, kind, data)
@@ -46,6 +47,7 @@ export async function appendSelected(
       from (${rows}) row`
     next += count
   }
+  if (next !== newest) throw new Error('the change log would have a gap')
 }
 
 async function takeRevisions(tx: Query, tenantId: string, count: number): Promise<number> {

@@ -11,7 +11,15 @@ import {
   findRepeatedEdges,
 } from './find-faults.ts'
 import { type Definition, type ImportCounts, ImportFailed, maxFaults } from './import-result.ts'
-import { dropUnchanged, findUpdateFaults, matchByName, moveUpdates, storeUpdates } from './match-staged.ts'
+import {
+  dropUnchanged,
+  findLostMatches,
+  findUpdateFaults,
+  lockUpdates,
+  matchByName,
+  moveUpdates,
+  storeUpdates,
+} from './match-staged.ts'
 import type { Spoken } from './prune.ts'
 import { resolveNamedMembers } from './resolve-named-members.ts'
 import { stages } from './stage.ts'
@@ -75,7 +83,7 @@ export async function applyStaged(tx: Tx, tenantId: string, staged: Staged): Pro
   faults.push(...(await checkCustomProperties(tx, tenantId, left())))
   for (const rules of edges) {
     const fresh = counts[rules.stage] - same[rules.stage]
-    if (fresh > 0) faults.push(...(await storeEdges(tx, tenantId, rules, fresh, left())))
+    if (fresh > 0) faults.push(...(await storeEdges(tx, tenantId, rules, fresh, faults)))
   }
   const extensions = counts.extension > 0 ? await storeExtensions(tx, tenantId, left()) : noExtensions
   faults.push(...extensions.faults)
@@ -98,8 +106,13 @@ async function applyObjects(
 ): Promise<{ changed: number; unchanged: number }> {
   const left = () => Math.max(maxFaults - faults.length, 1)
   const known = lines > 0 ? await moveUpdates(tx, tenantId) : 0
+  faults.push(...(await findLostMatches(tx, left())))
   faults.push(...(await findOwnClientFaults(tx, tenantId, left())))
-  const unchanged = known > 0 ? await dropUnchanged(tx) : 0
+  let unchanged = known > 0 ? await dropUnchanged(tx) : 0
+  if (known > unchanged) {
+    faults.push(...(await lockUpdates(tx, tenantId, left())))
+    unchanged += await dropUnchanged(tx)
+  }
   const changed = known - unchanged
   faults.push(...(await findIncomplete(tx, left())))
   if (changed > 0) {
@@ -107,8 +120,9 @@ async function applyObjects(
     faults.push(...(await findObjectFaults(tx, tenantId, left())))
     if (faults.length === 0) await storeUpdates(tx, tenantId)
   }
-  const explain = async () => (changed > 0 ? [] : findObjectFaults(tx, tenantId, left()))
-  faults.push(...(await storeObjects(tx, tenantId, lines - known, explain)))
+  // Behind faults of changes they are all named already. Without any, another caller has taken a name since.
+  const explain = async () => (changed > 0 && faults.length > 0 ? [] : findObjectFaults(tx, tenantId, left()))
+  faults.push(...(await storeObjects(tx, tenantId, lines - known, explain, faults)))
   return { changed, unchanged }
 }
 
@@ -147,13 +161,15 @@ class Repeated extends Error {}
 
 /**
  * Inserts and counts. Only when rows were skipped, `explain` finds out which and why, in the state before the insert.
- * The other rows are inserted all the same, so that the checks that follow find them.
+ * The other rows are inserted all the same, so that the checks that follow find them. With neither these nor `known` faults it
+ * throws where rows are missing: the import would log what it did not store.
  */
 async function insertAll(
   tx: Tx,
   expected: number,
   insert: (tx: Tx) => Fragment,
   explain: () => Promise<Fault[]>,
+  known: readonly Fault[],
 ): Promise<Fault[]> {
   try {
     await tx.savepoint(async (inner) => {
@@ -164,7 +180,9 @@ async function insertAll(
   } catch (error) {
     if (!(error instanceof Repeated)) throw error
     const faults = await explain()
-    await insert(tx)
+    const { count } = await insert(tx)
+    if (count < expected && faults.length + known.length === 0)
+      throw new Error('an import did not store every line')
     return faults
   }
 }
@@ -174,6 +192,7 @@ async function storeObjects(
   tenantId: string,
   expected: number,
   explain: () => Promise<Fault[]>,
+  known: readonly Fault[],
 ): Promise<Fault[]> {
   if (expected === 0) return []
   const insert = (inner: Tx) => inner`
@@ -181,7 +200,7 @@ async function storeObjects(
     select ${tenantId}, id, kind, coalesce(defaults, '{}') || properties, coalesce(created_at, now())
     from import_object where missing is null order by id
     on conflict do nothing`
-  const faults = await insertAll(tx, expected, insert, explain)
+  const faults = await insertAll(tx, expected, insert, explain, known)
   await tx`analyze directory_object`
   return faults
 }
@@ -191,8 +210,9 @@ async function storeEdges(
   tenantId: string,
   rules: EdgeRules,
   expected: number,
-  limit: number,
+  known: readonly Fault[],
 ): Promise<Fault[]> {
+  const limit = Math.max(maxFaults - known.length, 1)
   const faults = await findEdgeFaults(tx, tenantId, rules, limit)
   if (faults.length > 0) return faults
   const table = tx(stages[rules.stage].table)
@@ -207,5 +227,6 @@ async function storeEdges(
         insert into member_edge (tenant_id, container_id, member_id)
         select ${tenantId}, container_id, member_id from ${table} order by member_id, container_id
         on conflict do nothing`
-  return await insertAll(tx, expected, insert, () => findRepeatedEdges(tx, tenantId, rules, limit))
+  const explain = () => findRepeatedEdges(tx, tenantId, rules, limit)
+  return await insertAll(tx, expected, insert, explain, known)
 }

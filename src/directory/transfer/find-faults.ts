@@ -30,6 +30,8 @@ export async function findObjectFaults(tx: Query, tenantId: string, limit: numbe
       where kind in ('application', 'servicePrincipal')
       union all
       select line, id, is_new, 'deviceId', properties ->> 'deviceId' from staged where kind = 'device'
+      union all
+      select line, id, is_new, 'roleTemplateId', properties ->> 'roleTemplateId' from staged where kind = 'directoryRole'
     ), present as (
       select id, 'id' as property, id::text as value from directory_object where tenant_id = ${tenantId}
       union all
@@ -45,6 +47,9 @@ export async function findObjectFaults(tx: Query, tenantId: string, limit: numbe
       union all
       select id, 'deviceId', properties ->> 'deviceId' from directory_object
       where tenant_id = ${tenantId} and kind = 'device' and deleted_at is null
+      union all
+      select id, 'roleTemplateId', properties ->> 'roleTemplateId' from directory_object
+      where tenant_id = ${tenantId} and kind = 'directoryRole' and deleted_at is null
     ), first as (
       select *, min(line) over (partition by property, value) as first_line from key
     )

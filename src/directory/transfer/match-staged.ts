@@ -10,7 +10,9 @@ import type { Fault } from './find-faults.ts'
 export async function createUpdateTables(tx: Tx): Promise<void> {
   await tx`
     create temporary table import_update (
-      line integer, id uuid, kind text, properties jsonb, custom text[], stored jsonb, merged jsonb) on commit drop`
+      line integer, id uuid, kind text, properties jsonb, custom text[], has_id boolean, cleared text[], stored jsonb,
+      merged jsonb) on commit drop`
+  await tx`create temporary table import_match (line integer, id uuid, count bigint) on commit drop`
   await tx`create temporary table import_extension_update (like import_extension) on commit drop`
 }
 
@@ -23,6 +25,12 @@ const naturalKey = (tx: Query) => tx`
     else coalesce('appId ' || lower(properties ->> 'appId'), properties ->> 'displayName')
   end`
 
+const wasDeleted = 'The object was deleted while the file was read. Import it again.'
+
+const hasSameNickname = (tx: Query) => tx`(
+  staged.kind <> 'group' or not staged.properties ? 'mailNickname'
+  or coalesce(lower(present.mail_nickname) = lower(staged.properties ->> 'mailNickname'), false))`
+
 /**
  * Gives lines without an id the id of the object that they name. A group with a mailNickname is matched by that as well:
  * several groups may have one displayName. Returns the lines that name several objects.
@@ -31,15 +39,14 @@ export async function matchByName(tx: Tx, tenantId: string, limit: number): Prom
   const [unnamed] = await tx`select from import_object where not has_id limit 1`
   if (!unnamed) return []
   await tx`
-    create temporary table import_match on commit drop as
-    select staged.line, min(present.id::text)::uuid as id, count(*) as count
+    insert into import_match (line, id, count)
+    select staged.line, min(present.id::text)::uuid as id, count(*)
     from (select line, kind, properties, ${naturalKey(tx)} as key from import_object where not has_id) staged
     join (
       select id, kind, mail_nickname, app_id, ${naturalKey(tx)} as key from directory_object
       where tenant_id = ${tenantId} and deleted_at is null and kind in (select kind from import_object where not has_id)
     ) present on present.kind = staged.kind and present.key = staged.key
-    where staged.kind <> 'group' or not staged.properties ? 'mailNickname'
-      or lower(present.mail_nickname) = lower(staged.properties ->> 'mailNickname')
+    where ${hasSameNickname(tx)}
     group by staged.line`
   await tx`update import_object staged set id = found.id from import_match found where found.line = staged.line and count = 1`
   return await tx<Fault[]>`
@@ -56,15 +63,54 @@ export async function moveUpdates(tx: Tx, tenantId: string): Promise<number> {
         and present.deleted_at is null
       returning staged.*, present.properties as stored
     )
-    insert into import_update (line, id, kind, properties, custom, stored, merged)
-    select line, id, kind, properties, custom, stored, (stored || properties) - coalesce(cleared, '{}') from moved`
+    insert into import_update (line, id, kind, properties, custom, has_id, cleared, stored, merged)
+    select line, id, kind, properties, custom, has_id, cleared, stored, (stored || properties) - coalesce(cleared, '{}')
+    from moved`
   if (moved.count > 0) await tx`analyze import_update`
   return moved.count
+}
+
+/** Lines that named an object which is gone since: an object that is made anew must not have its id. */
+export async function findLostMatches(tx: Tx, limit: number): Promise<Fault[]> {
+  return await tx<Fault[]>`
+    select line, ${wasDeleted} as reason from import_object join import_match using (line)
+    where count = 1 order by 1 limit ${limit}`
 }
 
 /** Forgets lines that say what is so already, and returns how many they were. */
 export async function dropUnchanged(tx: Tx): Promise<number> {
   return (await tx`delete from import_update where merged = stored`).count
+}
+
+/**
+ * Locks the objects that lines change, in the order of ids as every write does, and reads them again: they were compared without
+ * a lock, as most lines of a file change nothing. From here to the commit no other write changes them, so all checks judge the
+ * state that is written. Returns the lines whose object was deleted meanwhile, or lost the name that the line knows it by.
+ */
+export async function lockUpdates(tx: Tx, tenantId: string, limit: number): Promise<Fault[]> {
+  await tx`
+    with locked as materialized (
+      select o.id from directory_object o
+      where o.tenant_id = ${tenantId} and o.id in (select id from import_update) order by o.id for no key update
+    )
+    select count(*) from locked`
+  await tx`
+    update import_update staged
+    set stored = o.properties, merged = (o.properties || staged.properties) - coalesce(staged.cleared, '{}')
+    from directory_object o where o.tenant_id = ${tenantId} and o.id = staged.id and o.properties <> staged.stored`
+  return await tx<Fault[]>`
+    with staged as (select line, id, kind, has_id, properties, ${naturalKey(tx)} as key from import_update)
+    select line, case
+        when present.id is null then ${wasDeleted}
+        else 'The object of this name was renamed while the file was read. Import it again.'
+      end as reason
+    from staged left join (
+      select id, mail_nickname, ${naturalKey(tx)} as key from directory_object
+      where tenant_id = ${tenantId} and deleted_at is null and id in (select id from import_update)
+    ) present on present.id = staged.id
+    where present.id is null
+      or not has_id and (present.key is distinct from staged.key or not ${hasSameNickname(tx)})
+    order by 1 limit ${limit}`
 }
 
 /** Properties that only a creation sets, by kind. */

@@ -92,13 +92,15 @@ async function pruneEdges(
     edge.tenant_id = ${tenantId} and o.tenant_id = edge.tenant_id and o.id = ${container} and ${isNamed}
     and ${container} <> all(${own}::uuid[]) and ${member} <> all(${own}::uuid[])
     and (${container}, ${member}) not in (select container_id, member_id from ${spoken})`
-  const rows = await tx<{ id: string; kind: string; member: string; name: string }[]>`
-    select o.id, o.kind, ${member} as member, format('%s of %s',
-      (select ${nameOf(tx, 'm')} from directory_object m where m.tenant_id = edge.tenant_id and m.id = ${member}),
-      ${nameOf(tx, 'o')}) as name
-    from ${table} edge, directory_object o where ${isDoomed}`
   // A statement that deletes nothing would still count as a change of the directory.
-  if (rows.length > 0) await tx`delete from ${table} edge using directory_object o where ${isDoomed}`
+  const [any] = await tx`select from ${table} edge, directory_object o where ${isDoomed} limit 1`
+  if (!any) return []
+  // The log is made of the very rows that are deleted: another statement sees other rows, and nodes follow the log.
+  const rows = await tx<{ id: string; kind: string; member: string; name: string }[]>`
+    delete from ${table} edge using directory_object o where ${isDoomed}
+    returning o.id, o.kind, ${member} as member, format('%s of %s',
+      (select ${nameOf(tx, 'm')} from directory_object m where m.tenant_id = edge.tenant_id and m.id = ${member}),
+      ${nameOf(tx, 'o')}) as name`
   const kind = name === 'owner' ? 'ownerRemoved' : 'memberRemoved'
   return rows.map((row) => ({
     kind: name === 'owner' ? 'owner' : 'member',

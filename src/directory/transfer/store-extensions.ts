@@ -15,6 +15,13 @@ export async function storeExtensions(tx: Tx, tenantId: string, limit: number): 
   const same = await tx`
     delete from import_extension staged using open_extension present
     where ${isSame} and present.properties = staged.properties`
+  // Until the commit they stay: one that is deleted meanwhile is created, and not logged as a change.
+  await tx`
+    with locked as materialized (
+      select from open_extension present join import_extension staged on ${isSame}
+      order by present.object_id, lower(present.name) for update of present
+    )
+    select count(*) from locked`
   const moved = await tx`
     with moved as (delete from import_extension staged using open_extension present where ${isSame} returning staged.*)
     insert into import_extension_update select * from moved`

@@ -1,0 +1,289 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { after, before, describe } from 'node:test'
+import type { Tx } from '../../../src/db/database.ts'
+import { importDirectory } from '../../../src/directory/transfer/import-directory.ts'
+import { ImportFailed, type ImportOutcome } from '../../../src/directory/transfer/import-result.ts'
+import { clause } from '../../support/clause.ts'
+import { makeCertificate } from '../../support/client-certificate.ts'
+import { addApplication } from '../../support/issuer.ts'
+import { startTestService, type TestResponse, type TestService } from '../../support/service.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+
+const permissions = [
+  'User.ReadWrite.All',
+  'Directory.Read.All',
+  'Group.ReadWrite.All',
+  'Device.ReadWrite.All',
+  'Application.ReadWrite.All',
+  'Directory.ReadWrite.All',
+  'RoleManagement.ReadWrite.Directory',
+]
+
+describe('an import beside other writes', () => {
+  let service: TestService
+  before(async () => {
+    service = await startTestService()
+  })
+  after(() => service?.[Symbol.asyncDispose]())
+
+  const call = (method: string, path: string, body?: object) =>
+    service.request(method, `/v1.0${path}`, {
+      token: service.tokenFor({ kind: 'application', permissions }),
+      ...(body && { body }),
+    })
+  const get = async (path: string) => (await call('GET', path)).body
+  const create = async (path: string, body: object) => {
+    const { status, body: created, text } = await call('POST', path, body)
+    assert.equal(status, 201, text)
+    return created as { id: string }
+  }
+  const nameOf = (word: string) => `${word}-${randomUUID()}@example.com`
+  const user = (userPrincipalName: string) => ({
+    accountEnabled: true,
+    displayName: 'Ada',
+    mailNickname: 'ada',
+    userPrincipalName,
+    passwordProfile: { password: 'Long-enough-42' },
+  })
+  const addUser = async (name = nameOf('ada')) => ({ name, ...(await create('/users', user(name))) })
+  const addGroup = () =>
+    create('/groups', { displayName: 'All', mailEnabled: false, mailNickname: 'all', securityEnabled: true })
+  const addTo = (group: string, relation: 'members' | 'owners', member: string) =>
+    call('POST', `/groups/${group}/${relation}/$ref`, {
+      '@odata.id': `https://x/v1.0/directoryObjects/${member}`,
+    })
+
+  /** `watch` stands between the import and its transaction. */
+  async function importLines(
+    lines: readonly object[],
+    { prune = false, watch = (tx: Tx) => tx } = {},
+  ): Promise<ImportOutcome> {
+    const { tenantId } = service
+    async function* chunks() {
+      for (const line of lines) yield Buffer.from(`${JSON.stringify(line)}\n`)
+    }
+    return await service.database.transaction((tx) =>
+      importDirectory(watch(tx), { tenantId, fileName: 'test', chunks: chunks(), prune }),
+    )
+  }
+
+  /** Calls `act` before each statement of this form, with `?` for its values. */
+  const actBefore = (form: RegExp, act: () => Promise<void>) => (tx: Tx) =>
+    new Proxy(tx, {
+      apply(target, self, args) {
+        const [strings] = args as [readonly string[] | string]
+        const run = () => Reflect.apply(target as never, self, args)
+        const isMeant = typeof strings !== 'string' && form.test(strings.join('?'))
+        return isMeant ? act().then(run) : run()
+      },
+    })
+
+  const waiting = async (text: string) =>
+    (
+      await service.database.sql`
+        select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+          and query like ${text}`
+    ).length
+
+  /** Requests that hold their rows and wait to commit until the import, which read these rows before, waits for them. */
+  async function importWhile(
+    lines: readonly object[],
+    requests: readonly (() => Promise<TestResponse>)[],
+  ): Promise<{ importing: Promise<ImportOutcome>; answers: TestResponse[] }> {
+    const { importing, sent } = await service.database.transaction(async (tx) => {
+      await tx`select from revision_counter for update`
+      const sent: Promise<TestResponse>[] = []
+      for (const request of requests) {
+        sent.push(request())
+        await waitUntil(
+          'the request is about to commit',
+          async () => (await waiting('commit')) === sent.length,
+        )
+      }
+      const importing = importLines(lines)
+      importing.catch(() => {})
+      await waitUntil('the import waits', async () => (await waiting('%import\\_%')) > 0)
+      return { importing, sent }
+    })
+    return { importing, answers: await Promise.all(sent) }
+  }
+
+  const faultsOf = async (importing: Promise<unknown>) => {
+    const error = await importing.then(
+      () => assert.fail('the file was imported'),
+      (reason: unknown) => reason,
+    )
+    assert.ok(error instanceof ImportFailed, String(error))
+    return error.faults.map(({ line, reason }) => `${line}: ${reason}`)
+  }
+
+  clause(
+    'DIR-370',
+    'The members and owners that `--prune` removes are those that it counts, names and logs, also those that are added…',
+    async () => {
+      const group = await addGroup()
+      const [kept, doomed, late] = [await addUser(), await addUser(), await addUser()]
+      for (const { id } of [kept, doomed])
+        for (const relation of ['members', 'owners'] as const)
+          assert.equal((await addTo(group.id, relation, id)).status, 204)
+      const groupsOf = async (id: string) => {
+        const answer = await call('POST', `/users/${id}/checkMemberGroups`, { groupIds: [group.id] })
+        assert.equal(answer.status, 200, answer.text)
+        return answer.body.value
+      }
+      let added = 0
+      // Before each statement that deletes edges, a caller adds one that the file does not have.
+      const watch = actBefore(/^\s*delete from \? edge using/, async () => {
+        const relation = added++ === 0 ? 'members' : 'owners'
+        assert.equal((await addTo(group.id, relation, late.id)).status, 204)
+      })
+      const outcome = await importLines(
+        [
+          { type: 'member', group: group.id, member: kept.id },
+          { type: 'owner', object: group.id, owner: kept.id },
+        ],
+        { prune: true, watch },
+      )
+      assert.equal(added, 2)
+      const listed = async (relation: string) =>
+        (await get(`/groups/${group.id}/${relation}`)).value.map(({ id }: { id: string }) => id)
+      assert.deepEqual(await listed('members'), [kept.id])
+      assert.deepEqual(await listed('owners'), [kept.id])
+      assert.deepEqual(await groupsOf(late.id), [], 'no membership that the store does not have counts')
+      assert.deepEqual(await groupsOf(kept.id), [group.id])
+      assert.equal(outcome.removed, 4)
+      assert.ok(outcome.removedNames.includes(`member ${late.name} of All`), outcome.removedNames.join())
+      const logged = await service.database.sql<{ kind: string }[]>`
+        select kind from change_log where data ->> 'id' = ${late.id} order by revision`
+      assert.deepEqual(
+        logged.map(({ kind }) => kind).sort(),
+        ['memberAdded', 'memberRemoved', 'ownerAdded', 'ownerRemoved'].sort(),
+      )
+    },
+  )
+
+  clause(
+    'DIR-371',
+    'An import changes the properties that its lines state, on the objects as they are when it locks them, in the order of…',
+    async () => {
+      const ada = await addUser()
+      const [one, other] = [await addApplication(service), await addApplication(service)]
+      const { key } = await makeCertificate()
+      const keys = `/applications/${one.applicationId}`
+      const credential = { type: 'AsymmetricX509Cert', usage: 'Verify', key }
+      assert.equal((await call('PATCH', keys, { keyCredentials: [credential] })).status, 204)
+      const { importing, answers } = await importWhile(
+        [
+          { type: 'user', userPrincipalName: ada.name, department: 'Sales', jobTitle: 'Pilot' },
+          { type: 'application', id: one.applicationId, description: 'One' },
+          { type: 'application', id: other.applicationId, description: 'Other' },
+        ],
+        [
+          () => call('PATCH', `/users/${ada.id}`, { accountEnabled: false, jobTitle: 'Cook' }),
+          () => call('PATCH', keys, { keyCredentials: [] }),
+          () => call('POST', `/applications/${other.applicationId}/addPassword`, {}),
+        ],
+      )
+      assert.deepEqual(
+        answers.map(({ status }) => status),
+        [204, 204, 200],
+      )
+      assert.equal((await importing).changed, 3)
+      const seen = await get(`/users/${ada.id}?$select=accountEnabled,department,jobTitle`)
+      assert.deepEqual(
+        [seen.accountEnabled, seen.department, seen.jobTitle],
+        [false, 'Sales', 'Pilot'],
+        'a disabled account stays disabled',
+      )
+      const first = await get(keys)
+      assert.deepEqual([first.keyCredentials, first.description], [[], 'One'])
+      const second = await get(`/applications/${other.applicationId}`)
+      assert.equal(second.description, 'Other')
+      assert.ok(
+        second.passwordCredentials.some(({ keyId }: { keyId: string }) => keyId === answers[2]?.body.keyId),
+        'a secret that works is listed',
+      )
+    },
+  )
+
+  const refusedLines =
+    'A line whose object is deleted or renamed while the import runs, or whose new object gets a name that another caller…'
+  const named = ({ name }: { name: string }, department: string) => ({
+    type: 'user',
+    userPrincipalName: name,
+    department,
+  })
+
+  clause('DIR-372', refusedLines, async () => {
+    const [gone, renamed, stays] = [await addUser(), await addUser(), await addUser()]
+    const fresh = nameOf('eve')
+    const beside = await importWhile(
+      [named(stays, 'A'), named(gone, 'A'), named(renamed, 'A')],
+      [
+        () => call('DELETE', `/users/${gone.id}`),
+        () => call('PATCH', `/users/${renamed.id}`, { userPrincipalName: fresh }),
+      ],
+    )
+    assert.deepEqual(
+      beside.answers.map(({ status }) => status),
+      [204, 204],
+    )
+    assert.deepEqual(await faultsOf(beside.importing), [
+      '2: The object was deleted while the file was read. Import it again.',
+      '3: The object of this name was renamed while the file was read. Import it again.',
+    ])
+    assert.equal((await get(`/users/${renamed.id}`)).userPrincipalName, fresh)
+    assert.equal((await get(`/users/${stays.id}?$select=department`)).department, null)
+  })
+
+  clause('DIR-372', refusedLines, async () => {
+    const stays = await addUser()
+    const taken = nameOf('kim')
+    // Beside a change the names of new objects were looked at before the caller took one of them.
+    const { passwordProfile: _, ...line } = user(taken)
+    const late = await importWhile(
+      [named(stays, 'B'), { type: 'user', ...line }],
+      [() => call('POST', '/users', user(taken))],
+    )
+    assert.equal(late.answers[0]?.status, 201)
+    assert.deepEqual(await faultsOf(late.importing), [
+      '2: The userPrincipalName is in use in the directory already.',
+    ])
+    assert.equal((await get(`/users/${stays.id}?$select=department`)).department, null)
+  })
+
+  clause('DIR-372', refusedLines, async () => {
+    const line = {
+      accountEnabled: true,
+      deviceId: randomUUID(),
+      displayName: 'Laptop',
+      operatingSystem: 'Linux',
+      operatingSystemVersion: '1',
+    }
+    const { id } = await create('/devices', line)
+    // Gone for good between the statement that finds it by its deviceId and the one that reads it.
+    const watch = actBefore(/^\s*with moved as/, async () => {
+      assert.equal((await call('DELETE', `/devices/${id}`)).status, 204)
+    })
+    const importing = importLines([{ type: 'device', ...line }], { watch })
+    assert.deepEqual(await faultsOf(importing), [
+      '1: The object was deleted while the file was read. Import it again.',
+    ])
+  })
+
+  clause('DIR-372', refusedLines, async () => {
+    const { id } = await addUser()
+    const [extensionName, applicationId] = ['com.example.desk', randomUUID()]
+    const line = { type: 'extension', object: id, extensionName, applicationId }
+    await importLines([{ ...line, data: { floor: 1 } }])
+    const path = `/users/${id}/extensions/${extensionName}`
+    const { importing, answers } = await importWhile(
+      [{ ...line, data: { floor: 2 } }],
+      [() => call('DELETE', path)],
+    )
+    assert.equal(answers[0]?.status, 204)
+    assert.equal((await importing).created, 1)
+    assert.equal((await get(path)).floor, 2)
+  })
+})
