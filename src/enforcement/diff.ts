@@ -270,7 +270,11 @@ export function leave({ steps, snapshot, desired }: Plan): void {
   const { departure } = snapshot
   if (!departure || !snapshot.roles.has(desired.twinOwner) || !(isThere || shadows)) return
   if (!isThere && departure.hasKeptTwins) return
-  steps.push(...dropTwinOwners(desired.twinOwner, departure))
+  steps.push(...dropTwinOwners(desired.twinOwner, departure, listOurs(snapshot)))
+}
+
+function listOurs({ twinRoles }: Snapshot): Set<string> {
+  return new Set(twinRoles.filter(({ isOurs }) => isOurs).map(({ name }) => name))
 }
 
 /** Twins of relations that the binding cannot act for stay, with their owners. */
@@ -285,5 +289,6 @@ export function dropIdle({ snapshot, desired, strays, guards, twins }: Plan): St
     return (twin && twins.get(quoteQualified(twin.schema, twin.name))) ?? []
   })
   const replaced = desired.masked.flatMap(({ twin }) => findStray(strays, twin) ?? [])
-  return dropIdleOwners(desired.twinOwner, snapshot.departure, [...new Set([...leaving, ...replaced])])
+  const all = [...new Set([...leaving, ...replaced])]
+  return dropIdleOwners(desired.twinOwner, snapshot.departure, all, listOurs(snapshot))
 }

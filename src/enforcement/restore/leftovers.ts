@@ -24,6 +24,8 @@ export interface Leftover {
 /** Everything of ours in the database: what a restore removes, and what it could not remove. */
 export async function findLeftovers(sql: Sql, databaseId: string): Promise<Leftover[]> {
   const { home, serving } = await listTwinOwners(sql)
+  const departure = await readDeparture(sql, home, [home, ...serving])
+  const others = new Set(departure.roles.filter(({ ownsOthers }) => ownsOthers).map(({ role }) => role))
   const rows = await sql<Omit<Leftover, 'statement'>[]>`
     select 'schema' as kind, n.nspname::text as name, false as "isHarmless"
     from pg_catalog.pg_namespace n left join pg_catalog.pg_roles o on o.oid = n.nspowner
@@ -39,13 +41,15 @@ export async function findLeftovers(sql: Sql, databaseId: string): Promise<Lefto
     select 'login role', r.rolname::text, false from pg_catalog.pg_roles r
     where pg_catalog.starts_with(pg_catalog.shobj_description(r.oid, 'pg_authid'), ${markPrefix(databaseId)})
     order by 1, 2`
-  return rows.map((row) => ({ ...row, statement: describeRemoval(row) }))
+  return rows.map((row) => ({ ...row, statement: describeRemoval(row, others) }))
 }
 
-function describeRemoval({ kind, name }: Omit<Leftover, 'statement'>): string {
+/** `others`: roles that own more than twins. PostgreSQL refuses to drop these, and says what they own. */
+function describeRemoval({ kind, name }: Omit<Leftover, 'statement'>, others: ReadonlySet<string>): string {
   const quoted = quoteIdentifier(name)
   if (kind === 'schema') return `DROP SCHEMA ${quoted} CASCADE`
   if (kind === 'event trigger') return `DROP EVENT TRIGGER ${quoted}`
+  if (kind === 'role' && others.has(name)) return `DROP ROLE ${quoted}`
   return `DROP OWNED BY ${quoted}; DROP ROLE ${quoted}`
 }
 
@@ -59,7 +63,8 @@ async function listTwinOwners(sql: Sql): Promise<{ home: string; serving: string
 
 /**
  * Drops the owners of the twins where a restore was interrupted after its views were gone. Each statement by itself: what
- * the role of the binding may not drop stays, and is reported.
+ * the role of the binding may not drop stays, and is reported. There is no key to read marks by: a role that owns more than
+ * twins stays as well.
  */
 export async function dropLeftOwners(database: Database, leftovers: readonly Leftover[]): Promise<void> {
   const roles = leftovers.filter(({ kind }) => kind === 'role').map(({ name }) => name)
@@ -68,11 +73,13 @@ export async function dropLeftOwners(database: Database, leftovers: readonly Lef
     const { home } = await listTwinOwners(tx)
     const departure = await readDeparture(tx, home, roles)
     const orElse = { sql: 'SELECT 1', why: 'the role of the binding does not inherit from it' }
-    const revokes = departure.roles.map(({ role }) => ({
-      sql: `DROP OWNED BY ${quoteIdentifier(role)}`,
-      why: 'its privileges in this database',
-      orElse,
-    }))
-    await apply(tx, [...revokes, ...dropTwinOwners(home, departure)])
+    const revokes = departure.roles
+      .filter(({ ownsOthers }) => !ownsOthers)
+      .map(({ role }) => ({
+        sql: `DROP OWNED BY ${quoteIdentifier(role)}`,
+        why: 'its privileges in this database',
+        orElse,
+      }))
+    await apply(tx, [...revokes, ...dropTwinOwners(home, departure, new Set())])
   })
 }

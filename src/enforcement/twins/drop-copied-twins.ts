@@ -27,7 +27,7 @@ export function dropInherited(snapshot: Snapshot, twinOwner: string): Step[] {
     }),
     ...roles.flatMap((role) => dropOwned(snapshot, role)),
     // Readers have rights in the schemas, which go with their owner.
-    ...roles.map((role) => ({
+    ...roles.filter(isKnown(snapshot)).map((role) => ({
       sql: `DROP ROLE ${quoteIdentifier(role)}`,
       why: 'it has nothing to own',
       orElse: { sql: 'SELECT 1', why: 'the other database has it' },
@@ -43,8 +43,26 @@ function dropOwned(snapshot: Snapshot, owner: string): Step[] {
       why: 'it reads nothing any more',
       ...actAs(relation),
     })),
-    { sql: `DROP OWNED BY ${role}`, why: 'its schemas and privileges', as: owner },
+    ...(isKnown(snapshot)(owner)
+      ? [{ sql: `DROP OWNED BY ${role}`, why: 'its schemas and privileges', as: owner }]
+      : listSchemas(snapshot, owner).map((schema) => ({
+          sql: `DROP SCHEMA ${quoteIdentifier(schema)}`,
+          why: 'its twins are gone',
+          as: owner,
+          orElse: { sql: 'SELECT 1', why: 'it has objects of others' },
+        }))),
   ]
+}
+
+/** Any role with CREATEROLE can give such a name to a role of its own, or of an operator: only what is a twin goes then. */
+function isKnown({ twinRoles }: Snapshot): (name: string) => boolean {
+  const known = twinRoles.filter(({ isOurs, isBare }) => isOurs || isBare)
+  return (name) => known.some((role) => role.name === name)
+}
+
+function listSchemas({ guards, shadowSchemas }: Snapshot, owner: string): string[] {
+  const schemas = new Set(guards.flatMap(({ twin }) => twin?.schema ?? []))
+  return [...schemas].filter((schema) => shadowSchemas.get(schema) === owner)
 }
 
 /** Roles that read for twins under the old name, those that served one owner each. */
@@ -63,6 +81,6 @@ function listInheritedReaders(snapshot: Snapshot): string[] {
 function isOpenTo(role: string, { shadowSchemas }: Snapshot) {
   return ({ schema, managed, grants, columns }: Relation) =>
     managed !== 'not' &&
-    shadowSchemas.get(schema) !== role &&
+    !isTwinOwnerName(shadowSchemas.get(schema) ?? '') &&
     [...grants, ...columns.flatMap(({ acl }) => acl)].some(({ grantee }) => grantee === role)
 }

@@ -1,20 +1,32 @@
 import { quoteIdentifier, quoteLiteral } from '../../db/quote.ts'
+import { shadowPrefix } from '../names.ts'
 import type { Step } from '../plan.ts'
 import type { Departing, Departure } from './read-departure.ts'
 
 /**
  * Owners of twins go with every privilege that they were given. Twins that objects of others read stay, with their owners.
- * `home`: the role that owns the schemas of the twins; it goes last.
+ * `home`: the role that owns the schemas of the twins; it goes last. `known`: those that are ours by their mark. Of another one that owns
+ * more than twins, only the schemas of twins go: it may be a role of an operator that got the name.
  */
-export function dropTwinOwners(home: string, { hasKeptTwins, roles }: Departure): Step[] {
+export function dropTwinOwners(
+  home: string,
+  { hasKeptTwins, roles }: Departure,
+  known: ReadonlySet<string>,
+): Step[] {
   const ordered = [...roles.filter(({ role }) => role !== home), ...roles.filter(({ role }) => role === home)]
   return [
-    ...ordered.map(({ role }) => ({
-      sql: `DROP OWNED BY ${quoteIdentifier(role)}`,
-      why: 'its schemas and privileges',
-      as: role,
-      orElse: { sql: 'SELECT 1', why: 'objects of others read a twin' },
-    })),
+    ...ordered.flatMap(({ role, ownsOthers, schemas }) => {
+      const owned =
+        ownsOthers && !known.has(role)
+          ? schemas.map((schema) => `DROP SCHEMA ${schema}`)
+          : [`DROP OWNED BY ${quoteIdentifier(role)}`]
+      return owned.map((sql) => ({
+        sql,
+        why: 'its schemas and privileges',
+        as: role,
+        orElse: { sql: 'SELECT 1', why: 'objects of others read a twin' },
+      }))
+    }),
     ...ordered.flatMap((one) => (hasKeptTwins ? [] : close(one))),
     // A role that an operator prepared is theirs to drop.
     ...ordered.map(({ role }) => ({
@@ -33,6 +45,7 @@ export function dropIdleOwners(
   home: string,
   { roles }: Departure,
   twins: readonly { readonly owner: string }[],
+  known: ReadonlySet<string>,
 ): Step[] {
   const countTwins = (role: string) => twins.filter(({ owner }) => owner === role).length
   return roles
@@ -43,7 +56,7 @@ export function dropIdleOwners(
         why: 'it makes no twins any more',
         as: home,
       })),
-      ...dropTwinOwners(home, { hasKeptTwins: false, roles: [one] }),
+      ...dropTwinOwners(home, { hasKeptTwins: false, roles: [one] }, known),
     ])
 }
 
@@ -68,7 +81,8 @@ function close({ role, opened, read }: Departing): Step[] {
 function revokeEach(role: string, places: readonly string[], as?: string): Step[] {
   if (places.length === 0) return []
   const body = `DECLARE place text; BEGIN
-    IF EXISTS (SELECT FROM pg_class c JOIN pg_roles r ON r.oid = c.relowner WHERE r.rolname = ${quoteLiteral(role)}) THEN RETURN; END IF;
+    IF EXISTS (SELECT FROM pg_class c JOIN pg_roles r ON r.oid = c.relowner JOIN pg_namespace n ON n.oid = c.relnamespace
+      WHERE r.rolname = ${quoteLiteral(role)} AND starts_with(n.nspname, ${quoteLiteral(shadowPrefix)})) THEN RETURN; END IF;
     FOREACH place IN ARRAY ARRAY[${places.map(quoteLiteral).join(', ')}]::text[] LOOP
       BEGIN EXECUTE 'REVOKE ALL ON ' || place || ${quoteLiteral(` FROM ${quoteIdentifier(role)}`)};
       EXCEPTION WHEN OTHERS THEN NULL; END;

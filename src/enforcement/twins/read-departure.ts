@@ -1,10 +1,15 @@
 import type { Sql } from '../../db/sql.ts'
+import { shadowPrefix } from '../names.ts'
 
 /** A role that owned twins. */
 export interface Departing {
   readonly role: string
   /** It owns something in the database, or was granted something there. */
   readonly isHere: boolean
+  /** It owns more in the database than schemas of twins, and twins: it may be another role that got the name. */
+  readonly ownsOthers: boolean
+  /** Schemas of twins that it owns, quoted. */
+  readonly schemas: readonly string[]
   /** The number of twins that it owns. */
   readonly twins: number
   /** Schemas and types of others that it may use, as REVOKE names them: `SCHEMA sales`, `TYPE sales.mood`. */
@@ -31,6 +36,8 @@ export async function readDeparture(sql: Sql, home: string, roles: readonly stri
   const [row] = await sql<Departure[]>`
     with home as materialized (
       select n.oid from pg_catalog.pg_namespace n join pg_catalog.pg_roles r on r.oid = n.nspowner where r.rolname = ${home}
+    ), shadow as materialized (
+      select oid from pg_catalog.pg_namespace where pg_catalog.starts_with(nspname, ${shadowPrefix})
     ), leaving as materialized (
       select oid, rolname from pg_catalog.pg_roles where rolname = any(${roles}::text[])
     )
@@ -44,6 +51,14 @@ export async function readDeparture(sql: Sql, home: string, roles: readonly stri
         'isHere', exists (select 1 from pg_catalog.pg_shdepend d
           where d.refclassid = 'pg_catalog.pg_authid'::regclass and d.refobjid = r.oid
             and d.dbid = (select oid from pg_catalog.pg_database where datname = current_database())),
+        'ownsOthers', exists (select 1 from pg_catalog.pg_shdepend d
+          where d.refclassid = 'pg_catalog.pg_authid'::regclass and d.refobjid = r.oid and d.deptype = 'o'
+            and d.dbid = (select oid from pg_catalog.pg_database where datname = current_database())
+            and not (d.classid = 'pg_catalog.pg_namespace'::regclass and d.objid in (select oid from shadow))
+            and not (d.classid = 'pg_catalog.pg_class'::regclass and exists (select 1 from pg_catalog.pg_class t
+              where t.oid = d.objid and t.relkind = 'v' and t.relnamespace in (select oid from shadow)))),
+        'schemas', array(select pg_catalog.quote_ident(n.nspname) from shadow s join pg_catalog.pg_namespace n using (oid)
+          where n.nspowner = r.oid order by 1),
         'twins', (select count(*) from pg_catalog.pg_class t where t.relowner = r.oid and t.relnamespace in (select oid from home)),
         'makesIn', array(
           select pg_catalog.quote_ident(n.nspname) from pg_catalog.pg_namespace n
