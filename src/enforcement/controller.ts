@@ -7,6 +7,7 @@ import type { ControllerOptions } from './controller-options.ts'
 import type { Outcome } from './in-turn.ts'
 import { isAsMeant } from './is-as-meant.ts'
 import { createNoteLog } from './logins/create-note-log.ts'
+import { createNeighbourFinder } from './logins/find-neighbours.ts'
 import { type LoginOutcome, Logins, noLogins } from './logins/logins.ts'
 import { foreignServer } from './notes.ts'
 import type { Step } from './plan.ts'
@@ -78,10 +79,8 @@ export class Controller {
     }
     this.#steps = new TurnSteps(parts, limitMs)
     this.#warnNeighbours = createNeighbourWarning({
-      policies: this.#policies,
       connections: this.#connections,
       logins: this.#logins,
-      keys,
       log,
       audit: (id) => this.#audit(id),
     })
@@ -120,7 +119,8 @@ export class Controller {
     if (!database) return []
     const claimant = this.#options.source.claimantOf(databaseId)
     const kept = this.#options.states.keptRecordsOf(databaseId)
-    return dryRun(database, (sql) => this.#policies.read(sql, databaseId), { claimant, kept })
+    const findNeighbours = createNeighbourFinder(databaseId, this.#options.loginKeys)
+    return dryRun(database, (sql) => this.#policies.read(sql, databaseId), { claimant, kept, findNeighbours })
   }
 
   /** The policy, or a proposed one, with principals resolved to roles of the database. */
@@ -193,10 +193,7 @@ export class Controller {
       const database = await this.#connections.openFit(databaseId)
       if (!database) return void (await states.forget(databaseId))
       const before = this.#enforced.get(databaseId)
-      const [logins] = await Promise.all([
-        this.#steps.settleLogins(database, databaseId),
-        this.#warnNeighbours(database, databaseId),
-      ])
+      const logins = await this.#steps.settleLogins(database, databaseId)
       const settled = 'error' in logins ? noLogins : logins
       this.#tell(databaseId, settled.notes)
       const isPartial = occasion === 'change' && settled.changed === 0 && !('error' in logins)
@@ -216,6 +213,8 @@ export class Controller {
       // A standby that lags must not delay the next turn, which may be a withdrawal. After an error this one may be taken again.
       hasLeft = !('error' in logins)
       if (hasLeft) leave()
+      const { heldRoles = [] } = outcome.policy
+      const warned = this.#warnNeighbours(heldRoles)
       const notes = [...settled.notes, ...open.notes, ...database.strangers().map(foreignServer)]
       const left = { ...open, notes, writes }
       const written = await this.#steps.writeState(databaseId, database, outcome, unfinished, left, drifted)
@@ -227,7 +226,9 @@ export class Controller {
         await this.#connections.watch(databaseId, () => this.#audit(databaseId))
       await this.#logins.sweep(database, settled)
       if ('error' in logins) throw logins.error
-      return written
+      if (heldRoles.length === 0 || occasion !== 'change') return written
+      await warned
+      return await this.#takeTurn(databaseId, 'login')
     } catch (error) {
       this.#enforced.delete(databaseId)
       const cause = await findCause(error, () => this.#ask(databaseId), this.#obstructions)

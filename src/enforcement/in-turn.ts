@@ -10,7 +10,9 @@ import { type CopyPlace, openCopy } from './guard/copy-records.ts'
 import { Fence } from './guard/fence.ts'
 import { type KeptRecords, readPlace } from './guard/kept-records.ts'
 import { readRecord, readRecordVersion } from './guard/read-record.ts'
+import { holdExempt } from './hold-exempt.ts'
 import { idleMs, type Lease } from './lease.ts'
+import type { FindNeighbours } from './logins/find-neighbours.ts'
 import { isTwinOwnerName } from './names.ts'
 import { type Basics, observe, readBasics } from './observe.ts'
 import type { Desired, Note, Step } from './plan.ts'
@@ -47,6 +49,8 @@ export interface ReconcileOptions {
   readonly lockTimeoutMs?: number
   /** The resource that the masks are to belong to. Without one they belong to none, and those of a resource are left alone. */
   readonly claimant?: Claimant
+  /** Finds login roles of other databases: a role that they hold does not become exempt. */
+  readonly findNeighbours?: FindNeighbours
   /** Holds the records of grants while the database cannot. */
   readonly kept?: KeptRecords
   /**
@@ -107,13 +111,14 @@ export async function takeTurn<T>(
     const begun = await begin(tx, options)
     const { guard } = begun
     if (begun.superuser && options.exchanged?.length) await holdSchemas(tx, options.exchanged)
-    const [, wanted, record, basics, place] = await Promise.all([
+    const [, stored, record, basics, place] = await Promise.all([
       shortenWaits(tx, options),
       typeof policy === 'function' ? policy(tx) : policy,
       readRecord(tx, guard.isThere ? guard.schema : null),
       readBasics(tx, begun),
       options.kept && !options.dryRun ? readPlace(tx) : undefined,
     ])
+    const wanted = await holdExempt(tx, stored, record, options.findNeighbours)
     const copy = options.kept && place !== undefined ? openCopy(options.kept, place) : undefined
     const claimed = await claim(tx, guard.schema, record, options.claimant, wanted.rules.length > 0)
     const facts: TurnFacts = {

@@ -3,7 +3,6 @@ import { exemptions, listJudged } from './grants/roles.ts'
 import { settleExempt } from './grants/settle-exempt.ts'
 import { isRecordedExempt } from './guard/recorded-exempt.ts'
 import type { Logins, SettledLogins } from './logins/logins.ts'
-import { everybody } from './names.ts'
 import { readRoles } from './observe.ts'
 import type { Policy, Proposal } from './policy.ts'
 import type { Source, StoredPolicy } from './source.ts'
@@ -24,21 +23,6 @@ export class PolicyReader {
 
   constructor(options: Options) {
     this.#options = options
-  }
-
-  /** Entries of the exempt list that no turn has looked at, and that name no object of the directory. They are recorded. */
-  async recordNewlyExempt(sql: Sql, databaseId: string): Promise<string[]> {
-    const found = new Set<string>()
-    await this.#judge(databaseId, undefined, async (stored) => {
-      const entries = new Set(stored.exemptRecords.map(({ entry }) => entry))
-      const fresh = stored.exemptRoles.filter(
-        (entry) => !entries.has(entry) && entry.toLowerCase() !== everybody,
-      )
-      // An entry that another turn recorded in between is new all the same.
-      for (const entry of fresh) found.add(entry)
-      return fresh.length === 0 || (await this.#settle(sql, databaseId, stored, true))
-    })
-    return [...found]
   }
 
   /** The policy exempts a role or a principal. */

@@ -14,6 +14,12 @@ export interface Rule extends Mask {
   readonly column: string
 }
 
+/** An entry of an exempt list, and the databases that have login roles below its role. */
+export interface HeldRole {
+  readonly entry: string
+  readonly neighbours: readonly string[]
+}
+
 /** The state that a database is to be in. A policy that is off has no rules. */
 export interface Policy {
   readonly rules: readonly Rule[]
@@ -23,6 +29,8 @@ export interface Policy {
   readonly namedEntries?: readonly string[]
   /** Entries that exempt nothing, because a role took the name later that a masked role may have created. */
   readonly takenNames?: readonly string[]
+  /** Entries that exempt nothing so far, because login roles of other databases are members of their roles. */
+  readonly heldRoles?: readonly HeldRole[]
   /** The OIDs of the roles that entries and names of login roles were judged by. Null: there was none, so that none is exempt by it. */
   readonly judgedRoles?: ReadonlyMap<string, number | null>
   /** Tables that are being migrated: no twin, nothing unmasked. */

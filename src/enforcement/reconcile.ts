@@ -111,7 +111,7 @@ function lacksRecords(error: unknown): boolean {
 export async function dryRun(
   target: Database,
   policy: PolicySource,
-  options: Pick<ReconcileOptions, 'claimant' | 'kept'>,
+  options: Pick<ReconcileOptions, 'claimant' | 'findNeighbours' | 'kept'>,
 ): Promise<readonly Step[]> {
   try {
     return (await reconcile(target, policy, { ...options, dryRun: true })).steps

@@ -4,7 +4,9 @@ import { sqlstate } from '../kernel/sqlstate.ts'
 import { changedTables } from './changed-tables.ts'
 import type { Connections } from './connections.ts'
 import type { ControllerOptions } from './controller-options.ts'
+import { describeHeld } from './hold-exempt.ts'
 import { isGuarded, type Outcome } from './in-turn.ts'
+import { createNeighbourFinder } from './logins/find-neighbours.ts'
 import type { Logins, SettledLogins } from './logins/logins.ts'
 import type { Policy } from './policy.ts'
 import type { PolicyReader } from './policy-reader.ts'
@@ -14,13 +16,14 @@ import { type LeftOpen, noneLeft, RawSessions } from './sessions/raw-sessions.ts
 import type { ReleaseWatch } from './sessions/release-watch.ts'
 import { listStandbys, type Standbys } from './standbys.ts'
 import { type Occasion, pauseMs } from './states/attempts.ts'
+import { joinReasons } from './states/cap-notes.ts'
 import { findMissing } from './states/find-cause.ts'
 import { judgeUnfinished, mergeNotes } from './states/judge-unfinished.ts'
 import type { OrderedWrites } from './states/ordered-writes.ts'
 import type { Report } from './states/state-store.ts'
 import type { Unfinished } from './unfinished.ts'
 
-interface Parts extends Pick<ControllerOptions, 'source' | 'states' | 'leaseOf' | 'log'> {
+interface Parts extends Pick<ControllerOptions, 'source' | 'states' | 'loginKeys' | 'leaseOf' | 'log'> {
   readonly connections: Connections
   readonly logins: Logins
   readonly policies: PolicyReader
@@ -63,6 +66,7 @@ export class TurnSteps {
     const options = {
       claimant: this.#parts.source.claimantOf(databaseId),
       kept: this.#parts.states.keptRecordsOf(databaseId),
+      findNeighbours: createNeighbourFinder(databaseId, this.#parts.loginKeys),
       lease: this.#parts.leaseOf(databaseId),
       overdue: () => this.#blockers.listOverdue(databaseId),
       onClosed: (schema: string) =>
@@ -132,12 +136,13 @@ export class TurnSteps {
     this.#parts.auditAfter(databaseId, lag.dueMs)
     const more = [...left.notes, ...judgement.notes, ...lag.notes]
     const notes = await mergeNotes(states, databaseId, outcome, more, left.hadOpen)
-    if (judgement.state === null && lag.pending === null)
+    const held = joinReasons(outcome.policy.heldRoles?.map(describeHeld) ?? [])
+    if (judgement.state === null && lag.pending === null && held === '')
       return await writes.write(expect, () =>
         states.writeEnforced(databaseId, notes, drifted, this.#parts.auditEveryMs),
       )
     const missing = judgement.lacksPrivilege ? await findMissing(() => this.#parts.ask(databaseId)) : null
-    const reason = [judgement.reason, lag.pending, missing].filter(Boolean).join(' ')
+    const reason = [judgement.reason, lag.pending, missing, held].filter(Boolean).join(' ')
     log.warn({ databaseId, reason }, 'some relations could not be enforced')
     const state = judgement.state ?? 'Pending'
     return void (await writes.fail(expect, () => states.writeFailure(databaseId, state, reason, notes)))

@@ -1,37 +1,45 @@
 import type { Logger } from 'pino'
-import type { Database } from '../db/database.ts'
 import type { Connections } from './connections.ts'
-import { findNeighbours } from './logins/find-neighbours.ts'
-import type { LoginKeys, Logins } from './logins/logins.ts'
-import type { PolicyReader } from './policy-reader.ts'
+import type { Logins } from './logins/logins.ts'
+import type { HeldRole } from './policy.ts'
 
 interface Options {
-  readonly policies: PolicyReader
   readonly connections: Connections
   readonly logins: Logins
-  readonly keys: LoginKeys
   readonly log: Logger
   audit(databaseId: string): void
 }
 
+/** A writer of a neighbour chooses its server, which may hang: the answer to a change waits no longer than this. */
+const limitMs = 2_000
+
 /**
- * Login roles of other databases of the server lose a role before it becomes exempt here: a person could connect to this
- * database with it. A neighbour that cannot be reached does not keep this database from its policy.
+ * Login roles of other databases of the server lose a role before it becomes exempt here. Asks all of them at once, outside of turns.
+ * Resolves when they have answered, or after `limitMs`; what they answer is not relied on (`holdExempt`).
  */
-export function createNeighbourWarning({ policies, connections, logins, keys, log, audit }: Options) {
-  return async (database: Database, databaseId: string): Promise<void> => {
-    const roles = await policies.recordNewlyExempt(database.sql, databaseId)
-    if (roles.length === 0) return
-    for (const id of await findNeighbours(database.sql, roles, databaseId, keys))
-      try {
-        const neighbour = await connections.openFit(id)
-        if (neighbour) await logins.settle(neighbour, id)
-        audit(id)
-      } catch (err) {
-        log.warn(
-          { databaseId: id, err },
-          'login roles could not be kept from a role that is exempt elsewhere',
-        )
-      }
+export function createNeighbourWarning({ connections, logins, log, audit }: Options) {
+  const asked = new Map<string, Promise<void>>()
+  const ask = async (id: string): Promise<void> => {
+    try {
+      const neighbour = await connections.openFit(id)
+      if (neighbour) await logins.settle(neighbour, id)
+      audit(id)
+    } catch (err) {
+      log.warn({ databaseId: id, err }, 'login roles could not be kept from a role that is exempt elsewhere')
+    }
+  }
+  /** One that hangs is not asked again meanwhile: each question holds a connection. */
+  const askOnce = (id: string): Promise<void> => {
+    const running = asked.get(id) ?? ask(id).finally(() => asked.delete(id))
+    asked.set(id, running)
+    return running
+  }
+  return async (held: readonly HeldRole[]): Promise<void> => {
+    const answers = [...new Set(held.flatMap(({ neighbours }) => neighbours))].map(askOnce)
+    if (answers.length === 0) return
+    const { promise: late, resolve } = Promise.withResolvers<void>()
+    const timer = setTimeout(resolve, limitMs)
+    await Promise.race([Promise.all(answers), late])
+    clearTimeout(timer)
   }
 }
