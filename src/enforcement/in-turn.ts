@@ -193,8 +193,8 @@ const turnWaitMs = idleMs + 1_000
 /**
  * Several nodes, one at a time: by a lock on our own table, as every role can take an advisory lock and keep it.
  */
-async function begin(tx: Tx, { lockTimeoutMs, claimant }: ReconcileOptions) {
-  const facts = await readTurnFacts(tx, lockTimeoutMs ?? turnWaitMs, claimant && keysOf(claimant))
+async function begin(tx: Tx, { lockTimeoutMs, claimant, kept }: ReconcileOptions) {
+  const facts = await readTurnFacts(tx, lockTimeoutMs ?? turnWaitMs, claimant && keysOf(claimant), kept)
   const { isThere, schema } = facts.guard
   if (isThere) await tx`lock table ${tx(schema)}.relation in share row exclusive mode`
   return facts

@@ -6,8 +6,10 @@ import {
   findForeignGuard,
   type Namesake,
   selectGuard,
+  writeFormerMark,
   writeGuardMark,
 } from './guard/find-guard.ts'
+import { type KeptRecords, readPlace } from './guard/kept-records.ts'
 import type { GuardRecord } from './guard/read-record.ts'
 import { refusesWriters } from './guard/refuse-writers.ts'
 import type { StoredGuard } from './guard/stored-grants.ts'
@@ -62,10 +64,14 @@ function readComment(tx: Tx, schema: ReturnType<typeof selectGuard>) {
 
 /**
  * Sets what later statements of the transaction depend on, and reads about the server and our records, by one statement.
- * Fails where the records belong to a former role of the binding.
+ * Fails where the records belong to a former role of the binding. `kept`: the service's own copy of them.
  */
-export async function readTurnFacts(tx: Tx, lockTimeoutMs: number, keys?: TwinKeys): Promise<TurnFacts> {
-  const sign = keys?.sign
+export async function readTurnFacts(
+  tx: Tx,
+  lockTimeoutMs: number,
+  keys?: TwinKeys,
+  kept?: KeptRecords,
+): Promise<TurnFacts> {
   // Names in what we write are looked up among the built-ins alone, and temporary objects of a session never come first.
   const [row] = await tx<BeginRow[]>`
     select set_config('search_path', 'pg_catalog, pg_temp', true),
@@ -100,9 +106,12 @@ export async function readTurnFacts(tx: Tx, lockTimeoutMs: number, keys?: TwinKe
     from pg_catalog.pg_roles u left join (${selectGuard(tx)}) g on true where u.rolname = current_user`
   if (!row) throw new Error('the server did not answer')
   const { schema, owner, isOurs, isCurrent, comment, namesakes, ...facts } = row
-  const foreign = findForeignGuard(namesakes, sign)
+  const wasMasked = async () => kept !== undefined && (await kept.readCopy(await readPlace(tx))) !== null
+  const foreign = await findForeignGuard(namesakes, keys, wasMasked)
   if (foreign || (schema !== null && !isOurs)) throw describeForeign(foreign?.name ?? schema ?? '')
-  const mark = sign ? writeGuardMark(owner, sign) : null
+  const mark = keys ? writeGuardMark(owner, keys) : null
+  // A node of release 0.1 writes its own mark: two releases would go on to rewrite each other's (ENF-402).
+  const isMarked = !keys || comment === mark || comment === writeFormerMark(owner, keys)
   return {
     ...facts,
     exempt: [],
@@ -116,7 +125,7 @@ export async function readTurnFacts(tx: Tx, lockTimeoutMs: number, keys?: TwinKe
     guard: {
       schema: schema ?? chooseGuardName(namesakes),
       isThere: schema !== null,
-      isCurrent: isCurrent && (mark === null || comment === mark),
+      isCurrent: isCurrent && isMarked,
       mark,
     },
   }

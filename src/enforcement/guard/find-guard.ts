@@ -44,22 +44,40 @@ export type SignGuard = (text: string) => string
 
 const markPrefix = 'masquerade guard '
 
+/** The resource that records are of, and what signs them. */
+export interface GuardKeys {
+  readonly databaseId: string
+  readonly sign: SignGuard
+}
+
 /**
- * The comment that tells our records from a schema of the same name. Every role can read and copy it, so it is signed for
- * the owner of the schema: on a schema of another role it is worth nothing.
+ * The comment that tells our records from a schema of the same name. Every role can read and copy it, so it is signed for the owner of
+ * the schema and for the resource: it is worth nothing on a schema of another role, or in a database of another resource.
  */
-export function writeGuardMark(owner: number, sign: SignGuard): string {
+export function writeGuardMark(owner: number, { databaseId, sign }: GuardKeys): string {
+  return `${markPrefix}${sign(`guard of role ${owner} ${databaseId}`)}`
+}
+
+/** As release 0.1 writes it, for a role in whichever database. */
+export function writeFormerMark(owner: number, { sign }: GuardKeys): string {
   return `${markPrefix}${sign(`guard of role ${owner}`)}`
 }
 
-/** Our records, in a schema of another role or of a former role of the binding; undefined: the namesakes are not ours. */
-export function findForeignGuard(
+/**
+ * Our records, in a schema of another role or of a former role of the binding; undefined: the namesakes are not ours. `wasMasked`
+ * says whether the service masked this database: a role that binds another one has a former mark from there.
+ */
+export async function findForeignGuard(
   namesakes: readonly Namesake[],
-  sign: SignGuard | undefined,
-): Namesake | undefined {
-  return namesakes.find(
-    ({ owner, comment, holdsOurs }) => holdsOurs || (sign && comment === writeGuardMark(owner, sign)),
+  keys: GuardKeys | undefined,
+  wasMasked: () => Promise<boolean>,
+): Promise<Namesake | undefined> {
+  const ours = namesakes.find(
+    ({ owner, comment, holdsOurs }) => holdsOurs || (keys && comment === writeGuardMark(owner, keys)),
   )
+  if (ours || !keys) return ours
+  const former = namesakes.find(({ owner, comment }) => comment === writeFormerMark(owner, keys))
+  return former && (await wasMasked()) ? former : undefined
 }
 
 /** The first name that no schema has: the same on every node, so that the second to create it fails and looks again. */

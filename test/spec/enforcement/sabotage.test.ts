@@ -195,7 +195,7 @@ forEachCluster((cluster) => {
               'analyst',
               `create schema ${schema}; create table ${schema}.relation (oid oid); create table ${schema}.policy (owner uuid);
               grant all on schema ${schema} to public; grant all on all tables in schema ${schema} to public;
-              insert into ${schema}.policy values ('${claimant.databaseId}'); comment on schema ${schema} is 'masquerade guard signed guard of role 10'`,
+              insert into ${schema}.policy values ('${claimant.databaseId}'); comment on schema ${schema} is 'masquerade guard signed guard of role 10 ${claimant.databaseId}'`,
             )
           const clerk = await target.createRole('clerk', 'LOGIN CREATEROLE')
           await readAs('clerk', `create role "${twins}"; grant "${twins}" to "${target.role('owner')}"`)
@@ -230,7 +230,7 @@ forEachCluster((cluster) => {
           const [owner] = await run(`select oid::int8 as oid from pg_roles where rolname = '${analyst}'`)
           await readAs(
             'analyst',
-            `comment on schema masquerade_guard is 'masquerade guard signed guard of role ${owner?.oid}'`,
+            `comment on schema masquerade_guard is 'masquerade guard signed guard of role ${owner?.oid} ${claimant.databaseId}'`,
           )
           await assert.rejects(settle(), /masquerade_guard is not the binding role's/)
           await run(`drop schema masquerade_guard cascade; drop schema masquerade_guard_1 cascade;
