@@ -22,6 +22,7 @@ import { policyOracleKinds } from './policy-oracles.ts'
 import { readRoleBook } from './role-book.ts'
 import { roleKinds } from './roles.ts'
 import { routineOwner } from './routine-owner.ts'
+import { viewCode } from './view-code.ts'
 
 /** Every kind of way around a mask that is looked for. */
 export const exposureKinds: readonly ExposureKind[] = [
@@ -30,6 +31,7 @@ export const exposureKinds: readonly ExposureKind[] = [
   ...codeGrantKinds,
   foreignKeyCode,
   policyCode,
+  viewCode,
   definerFunctions,
   ...copyKinds,
   ...objectKinds,

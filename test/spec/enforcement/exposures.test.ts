@@ -9,8 +9,9 @@ import { createMaskedDatabase, policy, rule } from '../../support/masked-databas
 import { forEachCluster } from '../../support/postgres.ts'
 import { codeExposureCases } from './code-exposure-cases.ts'
 import { canary, type ExposureCase, exposureCases } from './exposure-cases.ts'
+import { lentCodeCases } from './lent-code-cases.ts'
 
-const allCases = [...exposureCases, ...codeExposureCases]
+const allCases = [...exposureCases, ...codeExposureCases, ...lentCodeCases]
 
 const common = `
   create table public.person (id int primary key, email text, note text);
@@ -75,6 +76,18 @@ forEachCluster((cluster) => {
     'ENF-221',
     'Ways by which code of a masked role runs with the rights of a role that sees raw values are listed: REFERENCES and TRIGGER on…',
     playAll('ENF-221'),
+  )
+
+  clause(
+    'ENF-413',
+    'A table of a masked role counts as read by a view (ENF-221) also where a row policy of another table that the view reads is about it…',
+    playAll('ENF-413'),
+  )
+
+  clause(
+    'ENF-414',
+    'A view of a masked role that a view, materialized view or rule of a role that sees raw values reads, at any depth, is listed…',
+    playAll('ENF-414'),
   )
 
   clause(
@@ -149,7 +162,9 @@ async function playOnce(target: Target, one: ExposureCase, nameOf: (role: string
     await play(target, one, nameOf)
   } finally {
     await reconcile(target.database, policy([]))
-    await sql.unsafe(`drop schema if exists own cascade; drop schema public cascade`)
+    await sql.unsafe(
+      `drop schema if exists own cascade; drop schema if exists desk cascade; drop schema public cascade`,
+    )
     for (const role of [...Object.keys(one.roles ?? {}), 'analyst'])
       await sql.unsafe(`drop owned by "${target.role(nameOf(role))}"`)
   }
