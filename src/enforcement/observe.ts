@@ -12,7 +12,7 @@ import { listChosen } from './twins/assign-twin-owners.ts'
 import { chooseTwinOwner, readTwinRoles } from './twins/choose-twin-owner.ts'
 import { findStrays } from './twins/find-strays.ts'
 import { readEmptied } from './twins/read-emptied.ts'
-import { readPrintableTwins, readStrays, readTwins } from './twins/read-twins.ts'
+import { readStrays, readTwins } from './twins/read-twins.ts'
 import { recognise, writeTwinMark } from './twins/recognise-twin-roles.ts'
 import { listUnread, refuseFlood } from './view-flood.ts'
 
@@ -108,11 +108,12 @@ export async function observe(
     deferred,
     unreadViews: unread.flatMap(({ view }) => view?.name ?? []),
     copySources: await readCopySources(tx, relations),
-    twins: await (mode === 'careful' ? readPrintableTwins : readTwins)(
+    twins: await readTwins(
       tx,
       guards.flatMap(({ oid, twin }) => (twin ? [{ ...twin, isHeld: held.has(oid) }] : [])),
       names,
       version,
+      reading,
     ),
     strays: await readStrays(tx, strays, unread, names, version),
     emptied,

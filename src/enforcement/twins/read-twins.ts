@@ -1,14 +1,12 @@
 import { quoteQualified } from '../../db/quote.ts'
 import type { Sql } from '../../db/sql.ts'
-import { sqlstateOf } from '../../db/sqlstate.ts'
 import type { Tx } from '../../db/transaction.ts'
-import { sqlstate } from '../../kernel/sqlstate.ts'
 import type { ObservedTwin, StrayTwin } from '../catalog.ts'
 import { type AclEntry, aclAsJson, listGrants, type RoleNames } from '../grants/read-acl.ts'
-import { isOn } from '../read-relations.ts'
+import { isOn, type Reading } from '../read-relations.ts'
 import type { FoundRelation } from '../view-flood.ts'
 import type { FoundStray } from './find-strays.ts'
-import { hashView } from './parsed.ts'
+import { printByHalves, printTwins, unprintable } from './print-twins.ts'
 
 /** As stored: more than one of ours takes. The owner of a view owns its twin, and may comment on it. */
 const mostComment = 4000
@@ -25,39 +23,44 @@ interface NamedTwin {
   readonly isHeld: boolean
 }
 
-/**
- * The same where one of them cannot be printed: it has no definition then, and is taken for one that is not as it was made. A type without a
- * dependency, as of an empty array, may be dropped under a twin. The owner of that type must not keep others from their masks.
- */
-export async function readPrintableTwins(
-  tx: Tx,
-  twins: readonly NamedTwin[],
-  names: RoleNames,
-  version: number,
-): Promise<ObservedTwin[]> {
-  try {
-    return await tx.savepoint(() => readTwins(tx, twins, names, version))
-  } catch (error) {
-    const printed = twins.filter(({ isHeld }) => !isHeld)
-    if (sqlstateOf(error) !== sqlstate.internalError || printed.length === 0) throw error
-    const held = twins.filter(({ isHeld }) => isHeld)
-    if (printed.length === 1)
-      return await readTwins(
-        tx,
-        [...held, ...printed.map((twin) => ({ ...twin, isHeld: true }))],
-        names,
-        version,
-      )
-    // By halves: one of thousands is found by a few statements.
-    const half = printed.length >> 1
-    return [
-      ...(await readPrintableTwins(tx, [...held, ...printed.slice(0, half)], names, version)),
-      ...(await readPrintableTwins(tx, printed.slice(half), names, version)),
-    ]
-  }
+interface RecordedTwin extends NamedTwin {
+  readonly made: string | null
 }
 
+/** `mode`: `careful` where a twin that cannot be printed keeps no other from being read. */
 export async function readTwins(
+  tx: Tx,
+  twins: readonly RecordedTwin[],
+  names: RoleNames,
+  version: number,
+  { mode, statementTimeout }: Pick<Reading, 'mode' | 'statementTimeout'>,
+): Promise<ObservedTwin[]> {
+  const free = twins.filter(({ isHeld }) => !isHeld)
+  const [seen, together] = await Promise.all([
+    readUnprinted(tx, twins, names, version),
+    mode === 'careful' ? null : printTwins(tx, free, statementTimeout),
+  ])
+  const byKey = new Map(seen.map((twin) => [keyOf(twin), twin]))
+  const ownerOf = (twin: Pick<NamedTwin, 'schema' | 'name'>) => byKey.get(keyOf(twin))?.owner ?? ''
+  const printed = together ?? (await printByHalves(tx, free, ownerOf, statementTimeout))
+  for (const twin of free) setPrint(byKey, keyOf(twin), unprintable)
+  for (const { definition, parsed, ...twin } of printed) setPrint(byKey, keyOf(twin), { definition, parsed })
+  return [...byKey.values()]
+}
+
+const keyOf = ({ schema, name }: Pick<NamedTwin, 'schema' | 'name'>) => quoteQualified(schema, name)
+
+function setPrint(
+  byKey: Map<string, ObservedTwin>,
+  key: string,
+  print: Pick<ObservedTwin, 'definition' | 'parsed'>,
+): void {
+  const twin = byKey.get(key)
+  if (twin) byKey.set(key, { ...twin, ...print })
+}
+
+/** Without a look at definitions, which takes a lock. */
+async function readUnprinted(
   tx: Sql,
   twins: readonly NamedTwin[],
   names: RoleNames,
@@ -70,8 +73,7 @@ export async function readTwins(
     select n.nspname::text as schema, c.relname::text as name, o.rolname::text as owner,
       case when pg_catalog.pg_has_role(c.relowner, ${set}) then 'as owner'
         when pg_catalog.pg_has_role(c.relowner, 'USAGE') then 'directly' else 'not' end as managed,
-      case when not t.is_held then pg_catalog.pg_get_viewdef(c.oid) end as definition,
-      case when not t.is_held then ${tx.unsafe(hashView('c.oid'))} end as parsed,
+      null as definition, null as parsed,
       array(select distinct d.refobjid::int8 from pg_catalog.pg_depend d join pg_catalog.pg_rewrite w on w.oid = d.objid
         where t.is_held and w.ev_class = c.oid and d.classid = 'pg_catalog.pg_rewrite'::regclass
           and d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid <> c.oid) as reads,
@@ -110,7 +112,7 @@ export async function readStrays(
 ): Promise<StrayTwin[]> {
   const waiting = new Set<number | null>(unread.map(({ oid }) => oid))
   const strays = found.filter(({ recordedFor }) => !waiting.has(recordedFor))
-  const twins = await readTwins(
+  const twins = await readUnprinted(
     tx,
     strays.map(({ schema, name }) => ({ schema, name, isHeld: true })),
     names,
