@@ -24,6 +24,7 @@ import { listServing } from './twins/assign-twin-owners.ts'
 import { dropInherited } from './twins/drop-copied-twins.ts'
 import { findLegal } from './twins/find-legal-constants.ts'
 import { readDeparture } from './twins/read-departure.ts'
+import type { Unfinished } from './unfinished.ts'
 
 export interface Outcome {
   readonly policy: Policy
@@ -58,6 +59,8 @@ export interface ReconcileOptions {
    * the schema of our records.
    */
   readonly onClosed?: (guardSchema: string) => Promise<unknown>
+  /** Runs when everything was closed but what is listed, and nothing could be opened: what closes must not wait for that. */
+  readonly onUnopened?: (closed: Outcome, unfinished: readonly Unfinished[]) => Promise<unknown>
   /** Decides which node changes the database. Without one, nothing but the lock on the records does. */
   readonly lease?: Lease
   /** Relations that were kept from being closed for too long, by oid: sessions in the way are ended meanwhile. */

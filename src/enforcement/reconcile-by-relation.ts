@@ -65,10 +65,27 @@ export async function reconcileByRelation(
     await ran.copy?.write()
     return ran
   }
-  const first = await close()
+  let closed = await close()
   const overdue = options.overdue?.() ?? new Set<number>()
   const isOverdue = ({ oids: [oid = 0] }: Unfinished) => overdue.has(oid)
-  const closed = first.unfinished.some(isOverdue) ? join(first, await close(overdue), isOverdue) : first
+  try {
+    if (closed.unfinished.some(isOverdue)) closed = join(closed, await close(overdue), isOverdue)
+    return await openClosed(target, policy, options, closed, cause)
+  } catch (error) {
+    // Where that fails too, the first error is the reason, and the next turn tries again.
+    if (!(error instanceof PartlyEnforced))
+      await options.onUnopened?.(closed.outcome, closed.unfinished).catch(() => {})
+    throw error
+  }
+}
+
+async function openClosed(
+  target: Database,
+  policy: PolicySource,
+  options: ReconcileOptions,
+  closed: Ran,
+  cause: unknown,
+): Promise<Outcome> {
   const open = new Set(closed.unfinished.map((one) => one.target))
   const opened = await runGroups(target, policy, options, 'careful')
   await opened.copy?.write()
@@ -90,10 +107,9 @@ export async function reconcileByRelation(
 type Ran = Awaited<ReturnType<typeof runGroups>>
 
 function join(first: Ran, second: Ran, isRepeated: (one: Unfinished) => boolean): Ran {
-  const { outcome } = second
   return {
     ...second,
-    outcome: { ...outcome, steps: [...first.outcome.steps, ...outcome.steps] },
+    outcome: { ...second.outcome, steps: [...first.outcome.steps, ...second.outcome.steps] },
     unfinished: [...first.unfinished.filter((one) => !isRepeated(one)), ...second.unfinished],
   }
 }

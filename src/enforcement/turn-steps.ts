@@ -63,6 +63,7 @@ export class TurnSteps {
     logins: Pick<SettledLogins, 'logins'> | undefined,
     before: Pick<Outcome, 'policy' | 'record'> | false | undefined,
   ): Promise<{ outcome: Outcome; unfinished: readonly Unfinished[] }> {
+    const own = logins?.logins ?? []
     const options = {
       claimant: this.#parts.source.claimantOf(databaseId),
       kept: this.#parts.states.keptRecordsOf(databaseId),
@@ -73,9 +74,13 @@ export class TurnSteps {
         this.#raw.endExempt({
           database,
           schema,
-          logins: logins?.logins ?? [],
+          logins: own,
           standbys: listStandbys(this.#parts.connections.targetOf(databaseId)),
         }),
+      onUnopened: async (closed: Outcome, unfinished: readonly Unfinished[]) => {
+        await this.endSessions(database, databaseId, { logins: own }, closed, unfinished)
+        this.#parts.auditAfter(databaseId, (await clear(closed, unfinished)).dueMs)
+      },
       focus: (policy: Policy, record: string) =>
         before && before.record === record ? changedTables(before.policy, policy) : undefined,
     }
@@ -89,7 +94,7 @@ export class TurnSteps {
   async endSessions(
     database: Database,
     databaseId: string,
-    { logins }: SettledLogins,
+    { logins }: Pick<SettledLogins, 'logins'>,
     outcome: Outcome,
     unfinished: readonly Unfinished[],
   ): Promise<LeftOpen> {
