@@ -41,8 +41,8 @@ export interface GatekeeperParts {
   readonly memory: Pick<Memory, 'era'>
   standingOf(objectId: string, applicationId: string): Promise<Remembered<Standing | undefined>>
   isSignInOpen(signInId: string): Promise<Remembered<boolean>>
-  /** True while the applications have all the secrets and certificates. */
-  areProofsKept(...proofs: readonly string[]): Promise<Remembered<boolean>>
+  /** The end of the first secret, certificate or address to end, in milliseconds; 0 where an application lacks one. */
+  findEndOfProofs(...proofs: readonly string[]): Promise<Remembered<number>>
   /** For each of the tokens whether it was revoked by now; it remembers nothing, and needs no connection of a transaction. */
   findRevoked(tokens: readonly TokenGrounds[]): Promise<readonly boolean[]>
   /** A condition for a larger statement: false only when the token was not revoked. */
@@ -82,9 +82,10 @@ export function createGatekeeper(parts: GatekeeperParts): Gatekeeper {
       untilMs = Math.min(untilMs, standing.untilMs)
     }
     const signIn = signInId === undefined ? always : await parts.isSignInOpen(signInId)
-    const kept = proofs.length === 0 ? always : await parts.areProofsKept(...proofs)
-    if (!signIn.value || !kept.value) fail('InvalidToken')
-    untilMs = Math.min(untilMs, signIn.untilMs, kept.untilMs)
+    const kept = proofs.length === 0 ? endless : await parts.findEndOfProofs(...proofs)
+    // Remembered beyond the end of a secret: no node hears of that.
+    if (!signIn.value || Date.now() >= kept.value) fail('InvalidToken')
+    untilMs = Math.min(untilMs, signIn.untilMs, kept.untilMs, kept.value)
     if (connection && authorization !== undefined)
       last.set(connection, { authorization, token, untilMs, era })
     const caller = makeCaller(token.facts)
@@ -135,6 +136,7 @@ export function createGatekeeper(parts: GatekeeperParts): Gatekeeper {
 }
 
 const always: Remembered<boolean> = { value: true, untilMs: Number.POSITIVE_INFINITY }
+const endless: Remembered<number> = { value: Number.POSITIVE_INFINITY, untilMs: Number.POSITIVE_INFINITY }
 
 async function permitAction(
   assignmentsOf: AssignmentsOf,

@@ -69,9 +69,9 @@ export async function openAuth(options: AuthOptions): Promise<Auth> {
     ),
     findRevoked: createRevocationCheck(options.revocationSources(database.aside)),
     isSignInOpen: memory.remember(async (id) => (await sources.findOpenSignIns([id])).has(id)),
-    areProofsKept: memory.remember(async (...proofs: readonly string[]) => {
+    findEndOfProofs: memory.remember(async (...proofs: readonly string[]) => {
       const kept = await sources.findKeptProofs(proofs)
-      return proofs.every((proof) => kept.has(proof))
+      return Math.min(...proofs.map((proof) => kept.get(proof) ?? 0))
     }),
     throttle: createThrottle(settings.rateLimit ?? (options.embedded ? 0 : defaultRequestsPerSecond), {
       countNodes: options.countNodes,

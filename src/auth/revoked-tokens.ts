@@ -26,8 +26,8 @@ export interface RevocationSources {
   readStandings(holders: readonly TokenHolder[]): Promise<readonly Standing[]>
   /** Those of the sign-ins that go on. */
   findOpenSignIns(signInIds: readonly string[]): Promise<ReadonlySet<string>>
-  /** Those of the proofs whose secret or certificate the application still has. */
-  findKeptProofs(proofs: readonly string[]): Promise<ReadonlySet<string>>
+  /** Those of the proofs whose secret, certificate or address the application has, with the time of its end in milliseconds. */
+  findKeptProofs(proofs: readonly string[]): Promise<ReadonlyMap<string, number>>
   /** Those of the stored credentials that are neither revoked nor expired. */
   findOpenCredentials(ids: readonly string[]): Promise<ReadonlySet<string>>
 }
@@ -42,7 +42,7 @@ export function createRevocationCheck(sources: RevocationSources) {
     const [standings, signIns, kept, credentials] = await Promise.all([
       sources.readStandings(all.flat()),
       signInIds.length > 0 ? sources.findOpenSignIns(signInIds) : new Set<string>(),
-      proofs.length > 0 ? sources.findKeptProofs(proofs) : new Set<string>(),
+      proofs.length > 0 ? sources.findKeptProofs(proofs) : new Map<string, number>(),
       credentialIds.length > 0 ? sources.findOpenCredentials(credentialIds) : new Set<string>(),
     ])
     const inOrder = standings.values()

@@ -56,7 +56,24 @@ export function readProof({ oidc }: KoaContextWithOIDC, client: Client): string 
   return proof
 }
 
-/** Refuses a client whose secret or certificate was removed since it proved itself. */
+/**
+ * How many seconds the secret or certificate of the client of a request lasts; undefined where the client proved itself by none. Throws
+ * for less than a second: a token has at least one.
+ */
+export async function countSecondsOfProof(
+  { oidc }: KoaContextWithOIDC,
+  sql: Query,
+  tenantId: string,
+): Promise<number | undefined> {
+  const proof = provenBy.get(oidc)
+  if (proof === undefined) return undefined
+  const endsAtMs = (await findKeptProofs(sql, tenantId, [proof])).get(proof) ?? 0
+  const seconds = Math.floor((endsAtMs - Date.now()) / 1000)
+  if (seconds < 1) throw new errors.InvalidClientAuth('the secret or certificate ends now, or was removed')
+  return seconds
+}
+
+/** Refuses a client whose secret or certificate ended or was removed since it proved itself. */
 export async function requireStandingProof(
   ctx: KoaContextWithOIDC,
   sql: Query,
@@ -65,5 +82,5 @@ export async function requireStandingProof(
 ): Promise<void> {
   const proof = readProof(ctx, client)
   if (proof !== undefined && !(await findKeptProofs(sql, tenantId, [proof])).has(proof))
-    throw new errors.InvalidClientAuth('the secret or certificate was removed')
+    throw new errors.InvalidClientAuth('the secret or certificate has ended')
 }

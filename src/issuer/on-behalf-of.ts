@@ -40,7 +40,7 @@ export function allowOnBehalfOf(provider: Provider, check: AssertionCheck): void
     // Tokens are taken some seconds after their end, for clocks that differ: exchanged in that time, one would begin anew.
     if (secondsLeft <= 0) throw new errors.InvalidGrant('the assertion has expired')
     const resource = check.identity.origin()
-    const info = await describeResource(ctx, String(params.resource ?? resource), check.identity)
+    const info = await describeResource(ctx, String(params.resource ?? resource), check.identity, check.sql)
     const chosen = await choosePermissions(check, ctx, session)
     const token = new provider.AccessToken({
       accountId: session.caller.objectId,
@@ -49,7 +49,7 @@ export function allowOnBehalfOf(provider: Provider, check: AssertionCheck): void
       // It belongs to the sign-in of the assertion, whose grant is another client's.
       grantId: '',
       scope: chosen.join(' '),
-      expiresIn: Math.min(accessTokenLifetimeSeconds, secondsLeft),
+      expiresIn: Math.min(info.accessTokenTTL ?? accessTokenLifetimeSeconds, secondsLeft),
     })
     token.resourceServer = new provider.ResourceServer(resource, info)
     const { signInOrigin } = session.caller

@@ -1,4 +1,4 @@
-import type { Configuration, KoaContextWithOIDC } from 'oidc-provider'
+import type { AccessToken, ClientCredentials, Configuration, KoaContextWithOIDC } from 'oidc-provider'
 import type { Logger } from 'pino'
 import type { Gatekeeper } from '../auth/gatekeeper.ts'
 import type { Identity } from '../auth/identity.ts'
@@ -118,8 +118,8 @@ export function configureProvider(
     expiresWithSession: async (_ctx, code) => !code.scopes.has('offline_access'),
     renderError: renderLibraryError,
     ttl: {
-      AccessToken: accessTokenLifetimeSeconds,
-      ClientCredentials: accessTokenLifetimeSeconds,
+      AccessToken: countLifetime,
+      ClientCredentials: countLifetime,
       AuthorizationCode: minute,
       DeviceCode: 15 * minute,
       IdToken: 60 * minute,
@@ -152,10 +152,15 @@ export function configureProvider(
         enabled: true,
         defaultResource: async () => identity.origin(),
         useGrantedResource: async () => true,
-        getResourceServerInfo: (ctx, resource) => describeResource(ctx, resource, identity),
+        getResourceServerInfo: (ctx, resource) => describeResource(ctx, resource, identity, sql),
       },
     },
   }
+}
+
+/** In seconds, as `describeResource` says. */
+function countLifetime(_ctx: unknown, { resourceServer }: AccessToken | ClientCredentials): number {
+  return resourceServer?.accessTokenTTL ?? accessTokenLifetimeSeconds
 }
 
 function describeKey({ kid, privateKey }: SigningKey) {

@@ -110,6 +110,24 @@ describe('subscriptions of a revoked token', () => {
     await goesOn(stolen, missed)
   })
 
+  clause(
+    'TOK-171',
+    'A session at the gateway (GATE-291) and a subscription to notifications (DIR-363) end as well when the secret or…',
+    async () => {
+      const permissions = ['Group.Read.All']
+      const { appId, applicationId, secret } = await addApplication(service, { permissions })
+      const subscription = await subscribe(await getToken(appId, secret))
+      await hears(subscription)
+      await service.database.sql`
+        update application_secret set ends_at = clock_timestamp() where application_id = ${applicationId}`
+      const missed = await hearsNothing(subscription, 'the secret has expired')
+      const path = `/applications/${applicationId}/addPassword`
+      const { secretText } = (await administer('POST', path, 200, {})).body
+      await renew(await getToken(appId, secretText), subscription)
+      await goesOn(subscription, missed)
+    },
+  )
+
   clause('DIR-363', rule, async (t) => {
     t.diagnostic('an ended sign-in')
     const { id } = await addPerson(service)

@@ -40,7 +40,7 @@ describe('sessions by the token of a removed secret', () => {
       const removed = await call('removePassword', Object.keys(knownPermissions), { keyId })
       assert.equal(removed.status, 204, removed.text)
     }
-    return { token: await getToken(appId, secretText), remove }
+    return { token: await getToken(appId, secretText), keyId: keyId as string, remove }
   }
   const exempt = async (appId: string) => {
     const exemptPrincipals = `${gateway.masked().role('auditor')};${appId}`
@@ -73,4 +73,22 @@ describe('sessions by the token of a removed secret', () => {
     const own = await people.connect(appId, await getToken(appId, secret))
     assert.equal((await own.query(read)).rows.length, 1)
   })
+
+  clause(
+    'TOK-171',
+    'A session at the gateway (GATE-291) and a subscription to notifications (DIR-363) end as well when the secret or…',
+    async () => {
+      const application = await addApplication(service())
+      const { appId, servicePrincipalId, secret } = application
+      const thief = await addThief(application)
+      await people.map(servicePrincipalId)
+      const kept = await people.connect(appId, await getToken(appId, secret))
+      const session = await people.connect(appId, thief.token)
+      const expire = () => service().database.sql`
+        update application_secret set ends_at = clock_timestamp() where key_id = ${thief.keyId}`
+      assert.equal(await endedBy(session, patienceMs, expire), '57P01')
+      await exempt(appId)
+      assert.equal((await kept.query('select 1 as one')).rows.length, 1, 'sessions by other secrets go on')
+    },
+  )
 })

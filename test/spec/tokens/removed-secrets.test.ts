@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { after, before, describe } from 'node:test'
 import * as oidc from 'openid-client'
 import { knownPermissions } from '../../../src/auth/known-permissions.ts'
+import { permissionId, serviceAppId } from '../../../src/directory/applications/api-principal.ts'
 import { addSecret, removeSecret } from '../../../src/directory/applications/application-secret.ts'
 import { Browser } from '../../support/browser.ts'
 import { clause } from '../../support/clause.ts'
@@ -13,7 +14,7 @@ import {
   signAssertion,
 } from '../../support/client-certificate.ts'
 import { askDuring } from '../../support/in-flight.ts'
-import { addApplication, addPerson, trustService } from '../../support/issuer.ts'
+import { addApplication, addPerson, claimsOf, trustService } from '../../support/issuer.ts'
 import { startOtherNode } from '../../support/other-node.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
 import { redirectUri, signIn } from '../../support/sign-in.ts'
@@ -210,22 +211,105 @@ describe('tokens of a removed secret or certificate', () => {
     },
   )
 
+  /** Long enough to use the tokens before. */
+  const soon = () => new Date(Date.now() + 8_000).toISOString()
+  const addBriefSecret = async (id: string) => {
+    const passwordCredential = { endDateTime: soon() }
+    return (await administer('POST', `${id}/addPassword`, { passwordCredential })).secretText as string
+  }
+  const expire = (applicationId: string) => service.database.sql`
+    update application_secret set ends_at = clock_timestamp() where application_id = ${applicationId}`
+  const grantTo = async (principalId: string) => {
+    const token = service.tokenFor({ kind: 'application', permissions: Object.keys(knownPermissions) })
+    const { sql } = service.database
+    const [api] = await sql<{ id: string }[]>`
+      select id from directory_object where kind = 'servicePrincipal' and app_id = ${serviceAppId}`
+    const path = `/v1.0/servicePrincipals/${principalId}/appRoleAssignments`
+    const body = { principalId, resourceId: api?.id, appRoleId: permissionId('User.Read.All') }
+    const answer = await service.request('POST', path, { token, body })
+    assert.equal(answer.status, 201, answer.text)
+    const [entry] = await sql<{ holders: Record<string, number> }[]>`
+      select after -> 'holders' as holders from audit_event
+      where target = ${`/servicePrincipals/${principalId}`} and action = 'grant permissions' order by id desc limit 1`
+    return entry?.holders
+  }
+
   clause(
     'TOK-157',
-    'A secret or certificate that expires leaves its tokens the rest of their hour.',
+    'A secret or certificate that expires ends its tokens as its removal does (TOK-154), on every node at its time. The…',
     async () => {
+      const { appId, applicationId, servicePrincipalId, secret } = await addApplication(service)
+      await setKeys(applicationId, { key: two?.key })
+      const kept = [await bySecret(appId, secret), await byCertificate(appId, two)]
+      const tokens = [await bySecret(appId, await addBriefSecret(applicationId))]
+      // Nodes remember for minutes here that the credential was there.
+      await goesOn(tokens[0] ?? '', 'before')
+      await setKeys(applicationId, { key: one?.key, endDateTime: soon() }, { key: two?.key })
+      tokens.push(await byCertificate(appId, one))
+      await goesOn(tokens[1] ?? '', 'before')
+      for (const token of tokens) await endsEverywhere(token, 'its credential has expired')
+      const { secrets, certificates } = (await grantTo(servicePrincipalId)) ?? {}
+      assert.deepEqual([secrets, certificates], [1, 1], 'no other has a token')
+      assert.equal((await makeOwner(servicePrincipalId)).status, 201)
+      for (const token of tokens)
+        assert.equal((await makeOwner(service.tokens.shared.user, token)).status, 401, 'rights given later')
+      for (const token of kept) await goesOn(token, 'by another credential')
+    },
+  )
+
+  clause(
+    'TOK-170',
+    'A token lasts no longer than the secret or certificate of its client, and `expires_in` says so, for a token of…',
+    async () => {
+      const { refresh, applicationId, token } = await signInAtWeb()
+      const middle = await addApplication(service, { consented: ['User.Read'] })
+      const last = await addApplication(service, { consented: ['User.Read'] })
       const { sql } = service.database
-      const { appId, applicationId, secret } = await addApplication(service)
-      await setKeys(applicationId, { key: one?.key })
-      const tokens = [await bySecret(appId, secret), await byCertificate(appId, one)]
-      await sql`
-      update application_secret set ends_at = now() - interval '1 minute' where application_id = ${applicationId}`
-      await sql`
-      update directory_object set properties = jsonb_set(properties, '{keyCredentials,0,endDateTime}', '"2020-01-01T00:00:00.000Z"')
-      where id = ${applicationId}`
-      await assert.rejects(bySecret(appId, secret))
-      await assert.rejects(byCertificate(appId, one))
-      for (const token of tokens) await goesOn(token, 'its credential has expired')
+      const endsIn = (id: string, seconds: number) => sql`
+        update application_secret set ends_at = clock_timestamp() + make_interval(secs => ${seconds}) where application_id = ${id}`
+      const lasts = (answer: { access_token?: string; expires_in?: unknown }, atMost: number) => {
+        const { exp = 0, iat = 0 } = claimsOf(answer.access_token ?? assert.fail(JSON.stringify(answer)))
+        assert.ok(Number(exp) - Number(iat) <= atMost, `${exp} - ${iat}`)
+        assert.ok(Number(answer.expires_in) > 0 && Number(answer.expires_in) <= atMost)
+      }
+      await endsIn(middle.applicationId, 300)
+      const exchanged = await exchange(token, middle)
+      lasts(exchanged, 300)
+      lasts(await exchange(exchanged.access_token ?? '', last), 300)
+      const own = { grant_type: 'client_credentials', scope: '.default' }
+      lasts(await post({ ...own, client_id: middle.appId, client_secret: middle.secret }), 300)
+      await setKeys(last.applicationId, {
+        key: one?.key,
+        endDateTime: new Date(Date.now() + 200_000).toISOString(),
+      })
+      const { exp, iat } = claimsOf(await byCertificate(last.appId, one))
+      assert.ok(Number(exp) - Number(iat) <= 200)
+      await endsIn(applicationId, 100)
+      lasts(await refresh(), 100)
+      // Whether it has ended by then or not.
+      await endsIn(middle.applicationId, 0.9)
+      const refused = await post({ ...own, client_id: middle.appId, client_secret: middle.secret })
+      assert.equal(refused.error, 'invalid_client')
+    },
+  )
+
+  clause(
+    'TOK-172',
+    'A write that is under way while the secret or certificate of its token expires is refused with 403, as by TOK-158.',
+    async () => {
+      const permissions = ['Application.ReadWrite.All']
+      const { appId, applicationId, secret } = await addApplication(service, { permissions })
+      const token = await bySecret(appId, secret)
+      const path = `/v1.0/applications/${applicationId}`
+      const refused = await askDuring(
+        service,
+        async (tx) => {
+          await tx`select from directory_object where id = ${applicationId} for update`
+        },
+        () => service.request('PATCH', path, { token, body: { displayName: 'Late' } }),
+        () => expire(applicationId),
+      )
+      assert.equal(refused.status, 403, refused.text)
     },
   )
 
