@@ -1,18 +1,20 @@
 import { quoteIdentifier, quoteQualified } from '../db/quote.ts'
 import type { Guard, ObservedTwin, Snapshot } from './catalog.ts'
 import {
+  createOwner,
   dropIdle,
   findNewlyHidden,
   grantRelation,
   hasOtherExempt,
+  isLoose,
   leave,
   markOwners,
   maskRelation,
   prepareGuards,
-  prepareOwner,
   prepareSchemas,
   release,
   startPlan,
+  tightenOwner,
 } from './diff.ts'
 import { restoreAclOrders } from './grants/acl-order.ts'
 import { setGrants } from './grants/grant-steps.ts'
@@ -70,10 +72,15 @@ export function diffClosings(snapshot: Snapshot, desired: Desired): StepGroup[] 
   )
   if (desired.masked.length === 0) return misplaced.filter(({ steps }) => steps.length > 0)
   const home = desired.owners.filter(({ name }) => name === desired.twinOwner)
-  const groups = [groupOf(null, plan, ({ steps }) => prepareBase(steps, plan, home)), ...misplaced]
+  const groups = [
+    groupOf(null, plan, ({ steps }) => prepareBase(steps, plan, home)),
+    ...tightenOwners(plan),
+    ...misplaced,
+  ]
   for (const stray of desired.strays)
     groups.push(groupOf(nameStray(stray), plan, (own) => closeStray(own, stray)))
-  for (const wanted of desired.masked.map((one) => withoutAbsent(one, snapshot, desired))) {
+  const absent = listAbsent(plan)
+  for (const wanted of desired.masked.map((one) => withoutAbsent(one, absent))) {
     // A lock on the relation itself must not keep its twin open.
     groups.push(groupOf(targetOf(wanted), plan, (own) => closeTwin(own, wanted)))
     groups.push(groupOf(targetOf(wanted), plan, (own) => closeRelation(own, wanted)))
@@ -91,6 +98,7 @@ export function diffOpenings(snapshot: Snapshot, desired: Desired): StepGroup[] 
   const groups: StepGroup[] = []
   if (masked.length > 0) {
     groups.push(groupOf(null, plan, ({ steps }) => prepareBase(steps, plan, desired.owners)))
+    groups.push(...tightenOwners(plan))
     // Closing does not need them, and a role that may write comments can hold the lock that each of them takes.
     groups.push({ target: { name: 'marks of owners of twins' }, steps: markOwners(snapshot, desired.owners) })
     if (snapshot.superuser && !snapshot.watched)
@@ -111,7 +119,12 @@ export function diffOpenings(snapshot: Snapshot, desired: Desired): StepGroup[] 
   const isDeferred = ({ relation }: DesiredRelation) => snapshot.deferred.has(relation.oid)
   for (const wanted of [...free.filter((one) => !isDeferred(one)), ...free.filter(isDeferred)])
     groups.push({
-      ...groupOf(targetOf(wanted), plan, (own) => maskRelation(own, wanted, remade)),
+      ...groupOf(targetOf(wanted), plan, (own) => {
+        // Once more with each of its relations: it reads none where that failed.
+        const owner = desired.owners.find(({ name }) => name === wanted.twin?.owner)
+        maskRelation(own, wanted, remade)
+        if (owner && own.steps.length > 0) own.steps.unshift(...tightenOwner(snapshot, owner))
+      }),
       mayWait: isDeferred(wanted),
       // One that has to be dropped first is gone by then.
       ifMisled: remade.has(wanted.relation.oid)
@@ -166,19 +179,29 @@ function groupOf(target: StepGroup['target'], plan: Plan, write: (plan: Plan) =>
 }
 
 function prepareBase(steps: Step[], { snapshot }: Plan, owners: readonly TwinOwner[]): void {
-  for (const owner of owners) prepareOwner(steps, snapshot, owner)
+  for (const owner of owners) createOwner(steps, snapshot, owner)
   prepareGuards(steps, snapshot)
 }
 
-/** Another session may keep an owner of twins from being created: closing does not wait for it. */
-function withoutAbsent(
-  wanted: DesiredRelation,
-  { roles }: Snapshot,
-  { owners, twinOwner }: Desired,
-): DesiredRelation {
-  const absent = new Set<string | null>(
-    owners.map(({ name }) => name).filter((name) => name !== twinOwner && !roles.has(name)),
-  )
+/** Each by itself: a role that may change one can hold the lock that it takes. */
+function tightenOwners({ snapshot, desired }: Plan): StepGroup[] {
+  return desired.owners.map((owner) => ({
+    target: { name: quoteIdentifier(owner.name) },
+    steps: tightenOwner(snapshot, owner),
+  }))
+}
+
+/**
+ * Owners of twins that may not read anything yet: another session may keep one from being created, or from losing a member. Closing does
+ * not wait for it.
+ */
+function listAbsent({ snapshot, desired }: Plan): Set<string | null> {
+  const isAbsent = (owner: TwinOwner) =>
+    snapshot.roles.has(owner.name) ? isLoose(snapshot, owner) : owner.name !== desired.twinOwner
+  return new Set(desired.owners.filter(isAbsent).map(({ name }) => name))
+}
+
+function withoutAbsent(wanted: DesiredRelation, absent: ReadonlySet<string | null>): DesiredRelation {
   return { ...wanted, grants: wanted.grants.filter(({ grantee }) => !absent.has(grantee)) }
 }
 

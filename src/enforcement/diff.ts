@@ -85,7 +85,10 @@ export function hasOtherExempt({ snapshot, desired }: Plan): boolean {
 function prepare(plan: Plan): void {
   const { steps, snapshot, desired } = plan
   if (desired.masked.length === 0) return
-  for (const owner of desired.owners) prepareOwner(steps, snapshot, owner)
+  for (const owner of desired.owners) {
+    createOwner(steps, snapshot, owner)
+    steps.push(...tightenOwner(snapshot, owner))
+  }
   steps.push(...markOwners(snapshot, desired.owners))
   prepareGuards(steps, snapshot)
   if (snapshot.superuser && !snapshot.watched) steps.push(...createWatch(snapshot.guard.schema))
@@ -156,20 +159,28 @@ function listMakers({ masked, owners, twinOwner }: Desired) {
   return new Map(made.map((twin) => [JSON.stringify([twin.schema, twin.owner]), twin])).values()
 }
 
-/** A role that could act as this one would read masked tables: it has NOLOGIN, and no member but the binding's. */
-export function prepareOwner(steps: Step[], snapshot: Snapshot, { name, intruders }: TwinOwner): void {
+export function createOwner(steps: Step[], snapshot: Snapshot, { name }: TwinOwner): void {
+  if (snapshot.roles.has(name)) return
+  steps.push(
+    { sql: `CREATE ROLE ${quoteIdentifier(name)} NOLOGIN`, why: 'a role to own twins' },
+    {
+      ...markOwner(name, 'masquerade twins'),
+      writeFor: { role: name, write: (oid) => markOwner(name, snapshot.writeTwinMark(oid)).sql },
+    },
+    joinOwner(name, snapshot),
+  )
+}
+
+/**
+ * What one that is there has to lose before it reads anything. A role that could act as it would read masked tables: it has NOLOGIN, and
+ * no member but the binding's.
+ */
+export function tightenOwner(snapshot: Snapshot, { name, intruders }: TwinOwner): Step[] {
   const owner = quoteIdentifier(name)
   const known = snapshot.roles.get(name)
-  const role = snapshot.twinRoles.find((one) => one.name === name)
-  if (!known)
-    steps.push(
-      { sql: `CREATE ROLE ${owner} NOLOGIN`, why: 'a role to own twins' },
-      {
-        ...markOwner(name, 'masquerade twins'),
-        writeFor: { role: name, write: (oid) => markOwner(name, snapshot.writeTwinMark(oid)).sql },
-      },
-    )
-  else if (known.excess.length > 0)
+  if (!known) return []
+  const steps: Step[] = []
+  if (known.excess.length > 0)
     steps.push({
       sql: `ALTER ROLE ${owner} ${known.excess.join(' ')}`,
       why: 'an owner of twins can do nothing else',
@@ -180,13 +191,21 @@ export function prepareOwner(steps: Step[], snapshot: Snapshot, { name, intruder
       sql: `REVOKE ${owner} FROM ${quoteIdentifier(member)}${grantedBy ? ` GRANTED BY ${quoteIdentifier(grantor)}` : ''} CASCADE`,
       why: 'no other role acts as an owner of twins',
     })
+  const isJoined = snapshot.twinRoles.some((one) => one.name === name && one.isJoined)
   const holds = snapshot.roles.get(snapshot.user)?.memberOf.includes(name)
-  if (holds || (role?.isJoined && snapshot.superuser)) return
-  const self = snapshot.version >= 160000 ? ' WITH SET TRUE, INHERIT FALSE' : ''
-  steps.push({
-    sql: `GRANT ${owner} TO CURRENT_USER${self}`,
-    why: 'to make twins in its name',
-  })
+  if (!holds && !(isJoined && snapshot.superuser)) steps.push(joinOwner(name, snapshot))
+  return steps
+}
+
+/** True where another role may act as it, or it may do more than own twins. */
+export function isLoose(snapshot: Snapshot, { name, intruders }: TwinOwner): boolean {
+  const isInExcess = (snapshot.roles.get(name)?.excess.length ?? 0) > 0
+  return isInExcess || intruders.some((one) => isRevocable(one, snapshot))
+}
+
+function joinOwner(name: string, { version }: Snapshot): Step {
+  const self = version >= 160000 ? ' WITH SET TRUE, INHERIT FALSE' : ''
+  return { sql: `GRANT ${quoteIdentifier(name)} TO CURRENT_USER${self}`, why: 'to make twins in its name' }
 }
 
 /** The marks that owners of twins lack, or that an older key signed. Since PostgreSQL 16 a comment takes ADMIN on the role, too. */

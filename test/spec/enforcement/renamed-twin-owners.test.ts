@@ -360,6 +360,53 @@ forEachCluster((cluster) => {
         }
       },
     )
+
+    clause(
+      'ENF-389',
+      'No relation waits for an owner of twins whose attributes or members cannot be changed, as another session holds a lock on them: …',
+      async () => {
+        const { run, readAs, analyst, ask } = scene
+        const { database } = scene.target
+        const settle = (...tables: string[]) =>
+          reconcile(database, policy(tables.map((table) => rule(`app.${table}.mail`))), { claimant })
+        await run(`create table app.late (id int, mail text); insert into app.late values (1, 'zqcanary');
+          grant select on app.late to "${analyst}"`)
+        await settle('staff', 'people')
+        const name = await scene.ownerOf('masked_app.staff')
+        const holder = new pg.Client(scene.target.url)
+        await holder.connect()
+        try {
+          // As a role with CREATEROLE can before PostgreSQL 16.
+          await run(`alter role "${name}" createdb; grant "${name}" to "${analyst}"`)
+          await holder.query(`begin; alter role "${name}" createdb`)
+          await assert.rejects(
+            settle('staff', 'people', 'late'),
+            (error: unknown) =>
+              error instanceof PartlyEnforced && error.unfinished.some(({ target }) => target.includes(name)),
+          )
+          await assert.rejects(readAs('analyst', 'select mail from app.late'), refused)
+          // The role that joined reads nothing by it meanwhile.
+          for (const table of ['late', 'staff'])
+            await assert.rejects(
+              readAs('analyst', `set role "${name}"; select mail from app.${table}`),
+              refused,
+            )
+          assert.equal((await readAs('analyst', 'select mail from masked_app.people'))[0]?.mail, 'XXXX')
+          await holder.query('rollback')
+          await settle('staff', 'people', 'late')
+          assert.equal(await ask(`pg_has_role('${analyst}', '${name}', 'member')`), false)
+          for (const table of ['late', 'staff', 'people'])
+            assert.equal((await readAs('analyst', `select mail from masked_app.${table}`))[0]?.mail, 'XXXX')
+          assert.deepEqual((await settle('staff', 'people', 'late')).steps, [])
+          await settle()
+          assert.equal((await readAs('analyst', 'select mail from app.staff'))[0]?.mail, 'zqcanary')
+        } finally {
+          await holder.end()
+          await settle()
+          await run('drop table if exists app.late')
+        }
+      },
+    )
   })
 
   describe('roles for twins that a masked role offers to a binding without CREATEROLE', () => {
