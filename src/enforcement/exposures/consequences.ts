@@ -46,6 +46,14 @@ const kinds: readonly RemedyKind[] = [
     alternative: 'Revoke UPDATE on the table from the roles, where they do not need it.',
   },
   {
+    pattern: /\bSET search_path\b/,
+    affects:
+      'Calls of the function: names in its text without a schema are looked up in these schemas alone.',
+    undo: 'ALTER ROUTINE … SET search_path with the former value, or RESET search_path.',
+    isDangerous: true,
+    alternative: 'Revoke EXECUTE on the function from the roles, where they do not need it.',
+  },
+  {
     pattern: /^DROP /m,
     affects: 'Programs and replicas that use it.',
     undo: null,

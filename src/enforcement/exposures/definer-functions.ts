@@ -36,7 +36,8 @@ export const definerFunctions = kind<Found>({
   async read(scene) {
     const routines = await readRoutines(scene)
     const readers = readersOf(scene, routines)
-    const seeing = await readSeeing(scene, routines)
+    const owners = routines.filter(({ definer }) => definer).map(({ owner }) => owner)
+    const seeing = await readSeeing(scene, [...new Set(owners)])
     const found = routines
       .filter(({ definer, owner }) => definer && seeing.has(owner))
       .filter((routine) => readers.has(routine.id) || isDynamic(routine))
@@ -177,12 +178,11 @@ function isDynamic({ language, text, isCut }: Routine): boolean {
   return language !== 'sql' || /\b(query_to_xml|cursor_to_xml|table_to_xml|dblink|ts_stat)/i.test(text)
 }
 
-/** The owners of routines that may read a hidden column. */
-async function readSeeing(
-  { sql, masked }: Scene,
-  routines: readonly Routine[],
+/** Those of the roles that may read a hidden column. */
+export async function readSeeing(
+  { sql, masked }: Pick<Scene, 'sql' | 'masked'>,
+  owners: readonly string[],
 ): Promise<ReadonlySet<string>> {
-  const owners = [...new Set(routines.filter(({ definer }) => definer).map(({ owner }) => owner))]
   const hidden = masked.flatMap(({ oid, hidden }) => hidden.map(({ number }) => ({ oid, number })))
   const rows = await sql<{ name: string }[]>`
     select r.rolname::text as name from pg_catalog.pg_roles r where r.rolname = any(${owners}::text[]) and exists (

@@ -8,7 +8,9 @@ import { findMaskedGrantees } from './acl-entries.ts'
 import { codeGrantKinds } from './code-grants.ts'
 import { findConsequences } from './consequences.ts'
 import { copyKinds } from './copies.ts'
+import { definerCode } from './definer-code.ts'
 import { definerFunctions } from './definer-functions.ts'
+import { definerSearchPath } from './definer-search-path.ts'
 import { domainOwner } from './domain-owner.ts'
 import type { Exposure, ExposureKind, Findings, MaskedRelation, Scene } from './exposure.ts'
 import { failingKeyAction } from './failing-key-actions.ts'
@@ -33,6 +35,8 @@ export const exposureKinds: readonly ExposureKind[] = [
   policyCode,
   viewCode,
   definerFunctions,
+  definerSearchPath,
+  definerCode,
   ...copyKinds,
   ...objectKinds,
   failingRow,

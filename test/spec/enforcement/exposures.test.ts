@@ -91,6 +91,18 @@ forEachCluster((cluster) => {
   )
 
   clause(
+    'ENF-415',
+    'A SECURITY DEFINER function of a role that sees raw values, which a masked role may call or fire as a trigger, is listed …',
+    playAll('ENF-415'),
+  )
+
+  clause(
+    'ENF-416',
+    'Objects of masked roles that such a function names are listed as high (`DefinerCode`): tables, views and functions, …',
+    playAll('ENF-416'),
+  )
+
+  clause(
     'ENF-113',
     "A row policy that compares a masked column with a value of the reader's choice, a setting or a row of a table that…",
     playAll('ENF-113'),

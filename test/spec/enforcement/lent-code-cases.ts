@@ -118,4 +118,135 @@ export const lentCodeCases: readonly ExposureCase[] = [
       create view public.pane as select * from own.w`,
     leak: keepBy(keepInView, 'select * from public.pane', 'owner'),
   },
+  {
+    ...etl,
+    code: 'DefinerSearchPath',
+    clause: 'ENF-415',
+    what: "a definer function with the caller's search path",
+    severity: 'high',
+    before: `${both}; set role $etl; create function desk.count() returns int language plpgsql security definer as
+      'begin return length(''abc''); end'; reset role`,
+    leak: keepBy(
+      'create or replace function own.length(text) returns int language sql as $f$ select own.keep() $f$',
+      'set search_path = own, pg_catalog; select desk.count(); reset search_path',
+    ),
+  },
+  {
+    code: 'DefinerSearchPath',
+    clause: 'ENF-415',
+    what: 'one of the owner whose body is bound, and that calls such a function',
+    severity: 'high',
+    versions: { from: 140000 },
+    before: `create schema own authorization $analyst; create function public.inner() returns int language plpgsql as 'begin return length(''abc''); end';
+      create function public.count() returns int language sql security definer return public.inner()`,
+    leak: keepBy(
+      'create or replace function own.length(text) returns int language sql as $f$ select own.keep() $f$',
+      'set search_path = own, pg_catalog; select public.count(); reset search_path',
+    ),
+  },
+  {
+    ...etl,
+    code: 'DefinerSearchPath',
+    clause: 'ENF-415',
+    what: 'a search path with a schema in which a masked role may create',
+    severity: 'high',
+    before: `${both}; set role $etl; create function desk.count() returns int language plpgsql security definer as
+      'begin return length(''abc''::varchar); end' set search_path = own, pg_temp; reset role`,
+    leak: keepBy(
+      'create or replace function own.length(varchar) returns int language sql as $f$ select own.keep() $f$',
+      'select desk.count()',
+    ),
+  },
+  {
+    ...etl,
+    code: 'DefinerSearchPath',
+    clause: 'ENF-415',
+    what: 'a search path that leads to temporary tables first',
+    severity: 'medium',
+    before: `${both}; set role $etl; create table desk.line (a int); create function desk.count() returns int language plpgsql security definer as
+      'begin return (select a from line limit 1); end' set search_path = desk; reset role`,
+    leak: keepBy(
+      'create or replace temp view line as select own.keep() as a',
+      'select desk.count()',
+      'session',
+      'drop view pg_temp.line',
+    ),
+  },
+  {
+    ...etl,
+    code: 'DefinerSearchPath',
+    clause: 'ENF-415',
+    what: 'an empty search path, where types of the caller come first',
+    severity: 'medium',
+    before: `${both}; set role $etl; create function desk.say() returns text language plpgsql security definer as
+      'begin return (1::text); end' set search_path = ''; reset role`,
+    leak: keepBy(
+      'create or replace function own.fits(pg_catalog.text) returns boolean language sql as $f$ select own.keep() = 1 $f$; create domain pg_temp.text as pg_catalog.text check (own.fits(value))',
+      'select desk.say()',
+      'session',
+      'drop domain pg_temp.text',
+    ),
+  },
+  {
+    ...etl,
+    code: 'DefinerSearchPath',
+    clause: 'ENF-415',
+    what: 'a trigger function that the role may not call, of a table that it writes',
+    severity: 'high',
+    before: `${both}; set role $etl; create table desk.line (a int); create function desk.stamp() returns trigger language plpgsql security definer as
+      'begin new.a := length(''abc''); return new; end'; create trigger stamp before insert on desk.line for each row execute function desk.stamp();
+      revoke execute on function desk.stamp() from public; grant insert on desk.line to $analyst; reset role`,
+    leak: keepBy(
+      'create or replace function own.length(text) returns int language sql as $f$ select own.keep() $f$',
+      'set search_path = own, pg_catalog; insert into desk.line values (1); reset search_path',
+    ),
+  },
+  ...[
+    {
+      what: 'a definer function that reads a view of a masked role',
+      make: 'create view own.w as select 1 as a',
+      body: 'select a from own.w limit 1',
+      attack: keepInView,
+    },
+    {
+      what: 'one that reads a table of a masked role',
+      make: 'create table own.w (a int); insert into own.w values (1)',
+      body: 'select a from own.w limit 1',
+      attack:
+        'alter table own.w enable row level security; drop policy if exists p on own.w; create policy p on own.w using (own.keep() = 1)',
+    },
+    {
+      what: 'one that calls a function of a masked role',
+      make: "create function own.w() returns int language sql as 'select 1'",
+      body: 'select own.w()',
+      attack: 'create or replace function own.w() returns int language sql as $f$ select own.keep() $f$',
+    },
+  ].flatMap(({ what, make, body, attack }): ExposureCase[] =>
+    [`as '${body}' set search_path = pg_catalog, pg_temp`, `begin atomic ${body}; end`].map((text, at) => ({
+      ...etl,
+      code: 'DefinerCode',
+      clause: 'ENF-416',
+      what: at === 0 ? what : `${what}, bound`,
+      severity: 'high',
+      versions: { from: 140000 },
+      before: `${both}; set role $analyst; ${make}; reset role; set role $etl;
+        create function desk.count() returns int language sql security definer ${text}; reset role`,
+      leak: keepBy(attack, 'select desk.count()'),
+    })),
+  ),
+  {
+    ...etl,
+    code: 'DefinerCode',
+    clause: 'ENF-416',
+    what: 'one that writes a table of a masked role by its bare name',
+    severity: 'high',
+    before: `${both}; grant create on schema desk to $analyst; set role $analyst; create table desk.box (a int); reset role; revoke create on schema desk from $analyst;
+      set role $etl; create function desk.put() returns void language plpgsql security definer as 'begin insert into box values (1); end' set search_path = desk, pg_temp; reset role`,
+    leak: keepBy(
+      `create or replace function own.fire() returns trigger language plpgsql as $f$ begin perform own.keep(); return null; end $f$;
+        create or replace trigger fire after insert on desk.box execute function own.fire()`,
+      'select desk.put()',
+    ),
+    versions: { from: 140000 },
+  },
 ]

@@ -68,6 +68,47 @@ forEachCluster((cluster) => {
     },
   )
 
+  clause(
+    'ENF-420',
+    'Functions by which no code of a masked role runs are listed as neither: a body in standard SQL that calls no other text, …',
+    async () => {
+      await using target = await createMaskedDatabase(cluster)
+      const { database } = target
+      const analyst = await target.createRole('analyst')
+      await database.sql.unsafe(`revoke create on schema public from public; create schema own authorization "${analyst}";
+        create table public.person (id int, email text); create table public.line (a int); create table own.line (a int);
+        alter table own.line owner to "${analyst}";
+        create function public.bound() returns int language sql security definer return (select max(a) from public.line);
+        create function public.pinned() returns int language plpgsql security definer as
+          'begin return (select max(a) from line); end' set search_path = public, pg_temp;
+        create function public.called() returns int language sql security definer return public.pinned();
+        create function public.closed() returns int language plpgsql security definer as 'begin return (select max(a) from own.line); end';
+        revoke execute on function public.closed() from public;
+        create function public.plain() returns int language plpgsql as 'begin return (select max(a) from own.line); end';
+        create function public.stamp() returns trigger language plpgsql security definer as 'begin return new; end';
+        revoke execute on function public.stamp() from public;
+        create trigger stamp before insert on public.line for each row execute function public.stamp();
+        grant select on public.line to "${analyst}"`)
+      const wanted = policy([rule('public.person.email')])
+      await reconcile(database, wanted)
+      const look = async () =>
+        (await findExposures(database, wanted))
+          .filter(({ code }) => code === 'DefinerSearchPath' || code === 'DefinerCode')
+          .map(({ code, objects }) => ({ code, objects }))
+      assert.deepEqual(await look(), [])
+      await database.sql.unsafe(
+        `grant execute on function public.closed() to "${analyst}"; grant insert on public.line to "${analyst}"`,
+      )
+      assert.deepEqual(
+        (await look()).map(({ code, objects }) => [code, ...objects.map(({ name }) => name)]),
+        [
+          ['DefinerSearchPath', 'public.closed()', 'public.stamp()'],
+          ['DefinerCode', 'own.line', 'public.closed()'],
+        ],
+      )
+    },
+  )
+
   test('the sample shop has none either', async () => {
     await using target = await createMaskedDatabase(cluster)
     const { database } = target
