@@ -34,21 +34,22 @@ export interface Lease {
   look(): Promise<number>
   /** Rejects with `LeaseLost` when there was a turn since `seen`. The epoch is above `least`. */
   take(seen: number, least: number): Promise<TurnLease>
+  /** Waits as `look` does: what a turn under way will commit is in no record yet. */
+  readLast(): Promise<LastTurn>
+}
+
+/** The last turn of any node that changed the database, or tried to. */
+export interface LastTurn {
+  readonly epoch: number
+  /** How long ago it ended; zero where none is known. */
+  readonly endedMs: number
 }
 
 /** Leases on the databases that this node changes, in the service's own database. */
 export function createLeases(sql: Sql, holder: string): (databaseId: string) => Lease {
   return (databaseId) => ({
-    async look() {
-      const end = performance.now() + leaseMs + graceMs
-      for (let pauseMs = 10; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
-        const [row] = await sql<{ epoch: number; isFree: boolean }[]>`
-          select epoch, until <= now() as "isFree" from enforcement_lease where database_id = ${databaseId}`
-        if (!row || row.isFree) return row?.epoch ?? 0
-        if (performance.now() > end) throw new LeaseLost('another node is changing the database', true)
-        await wait(pauseMs * (0.5 + Math.random()))
-      }
-    },
+    look: async () => (await awaitEnd(sql, databaseId)).epoch,
+    readLast: () => awaitEnd(sql, databaseId),
 
     async take(seen, least) {
       const [row] = await sql<{ epoch: number }[]>`
@@ -61,6 +62,19 @@ export function createLeases(sql: Sql, holder: string): (databaseId: string) => 
       return keep(sql, databaseId, row.epoch)
     },
   })
+}
+
+/** Waits for the end of the turn under way. Rejects with `LeaseLost` when that takes longer than a lease lasts. */
+async function awaitEnd(sql: Sql, databaseId: string): Promise<LastTurn> {
+  const end = performance.now() + leaseMs + graceMs
+  for (let pauseMs = 10; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+    const [row] = await sql<LastTurn[]>`
+      select epoch, extract(epoch from now() - until)::float8 * 1000 as "endedMs"
+      from enforcement_lease where database_id = ${databaseId}`
+    if (!row || row.endedMs >= 0) return row ?? { epoch: 0, endedMs: 0 }
+    if (performance.now() > end) throw new LeaseLost('another node is changing the database', true)
+    await wait(pauseMs * (0.5 + Math.random()))
+  }
 }
 
 function keep(sql: Sql, databaseId: string, epoch: number): TurnLease {

@@ -1,5 +1,7 @@
 import type { Database } from '../db/database.ts'
 import { isSamePlace, type Place } from '../db/database-url.ts'
+import { readLastChange } from './guard/read-record.ts'
+import type { Lease } from './lease.ts'
 import type { Note } from './plan.ts'
 import { readStandings } from './read-standings.ts'
 import { endAtStandby, noteUnasked, type StandbyEnding } from './sessions/end-at-standby.ts'
@@ -50,6 +52,8 @@ const mostLagMs = 5_000
 const loginWaitMs = 1_000
 const settleWaitMs = 2_000
 const pollMs = 25
+/** Several turns may wait for one standby, and ask the primary meanwhile. */
+const longestPollMs = 200
 const lookAgainMs = 1_000
 
 /** The record's list of sessions that may hold raw rows. */
@@ -58,13 +62,23 @@ interface OpenRecord {
   readonly open: readonly OpenEntry[]
 }
 
+interface Judged {
+  readonly record: OpenRecord
+  readonly lease: Pick<Lease, 'readLast'>
+  /** The state is not `Enforced` during the wait: other nodes, and turns of before the change, may have written it. */
+  readonly suspend: (reason: string) => Promise<void>
+}
+
 interface Judgement {
   readonly pending: string | null
   readonly notes: readonly Note[]
+  /** When to look again. */
   readonly dueMs: number | null
+  /** The epoch of the last turn that the judgement knows of. Null: no standby was judged. */
+  readonly lastTurn: number | null
 }
 
-const nothingBehind: Judgement = { pending: null, notes: [], dueMs: null }
+const nothingBehind: Judgement = { pending: null, notes: [], dueMs: null, lastTurn: null }
 
 /**
  * The standbys of bound databases. Masks and grants reach a standby by replay, so it serves a session only when it has
@@ -74,8 +88,6 @@ export class Standbys {
   readonly #controller: Controller
   readonly #source: Source
   readonly #followers = new Map<string, Follower>()
-  /** Changes that standbys may not have replayed, by database. */
-  readonly #unreplayed = new Map<string, { readonly mark: Mark; readonly since: number }>()
 
   constructor(controller: Controller, source: Source) {
     this.#controller = controller
@@ -120,50 +132,48 @@ export class Standbys {
   }
 
   /**
-   * After masks or grants were changed (`isChanged`), or not: why the change is pending, until the standbys have replayed it. Those
-   * that take too long serve no sessions of the gateway any more: a note tells of them. `dueMs`: when to look again. Ends the
-   * sessions at standbys that the record lists.
+   * Why the last change of masks is pending, of whichever node, until the standbys have replayed it. Those that take too long serve no
+   * sessions of the gateway any more: a note tells of them. Ends the sessions at standbys that the record lists.
    */
   async judge(
     databaseId: string,
     target: StandbyTarget | undefined,
     primary: Database,
-    isChanged: boolean,
-    record: OpenRecord = { schema: '', open: [] },
+    { record, lease, suspend }: Judged,
   ): Promise<Judgement> {
     const servers = target?.standbyPlaces ?? []
     const places = servers.filter((place) => !isAt(primary.primary(), place))
     if (!target || places.length === 0) return nothingBehind
-    const known = this.#unreplayed.get(databaseId)
+    // Before the change is read: one that another node makes later has another turn.
+    const { epoch: lastTurn, endedMs } = await lease.readLast()
+    const begun = performance.now()
+    const isLeftOut = () => endedMs + performance.now() - begun > mostLagMs + settleWaitMs
+    const mark = await readMark(primary)
+    const readReplays = async (until: number) => {
+      const read = (place: Place) => this.#readReplay(databaseId, target, place, primary, mark, until)
+      return new Map(
+        await Promise.all(places.map(async (place) => [nameOf(place), await read(place)] as const)),
+      )
+    }
+    const listBehind = (replays: ReadonlyMap<string, string>) =>
+      places.filter((place) => replays.get(nameOf(place)) === 'behind')
     const listed = record.open.filter(({ place }) => place !== undefined)
-    const isDue = isChanged || known !== undefined || listed.some(({ pid }) => pid === undefined)
-    if (!isDue && listed.length === 0) return nothingBehind
-    const change = isChanged || !known ? { mark: await readMark(primary), since: performance.now() } : known
+    const first = await readReplays(0)
+    const late = listBehind(first)
+    if (late.length === 0 && listed.length === 0) return { ...nothingBehind, lastTurn }
+    if (late.length > 0 && !isLeftOut()) await suspend(describeBehind(late))
     // An open cursor may hold up the replay.
-    if (isDue) await this.#endSessions(databaseId, target, servers, listed, () => false)
-    const until = performance.now() + settleWaitMs
-    const replays = new Map(
-      await Promise.all(
-        places.map(async (place) => {
-          const replay = await this.#readReplay(databaseId, target, place, change.mark, isDue ? until : 0)
-          return [nameOf(place), replay] as const
-        }),
-      ),
-    )
-    const behind = isDue ? places.filter((place) => replays.get(nameOf(place)) === 'behind') : []
+    if (late.length > 0 || listed.some(({ pid }) => pid === undefined))
+      await this.#endSessions(databaseId, target, servers, listed, () => false)
+    const replays = late.length > 0 ? await readReplays(performance.now() + settleWaitMs) : first
+    const behind = listBehind(replays)
     const isReplayed = (place: Place) => (replays.get(nameOf(place)) ?? 'replayed') === 'replayed'
     const { notes, open } = await this.#endSessions(databaseId, target, servers, listed, isReplayed)
     const here = record.open.filter(({ place }) => place === undefined)
     await replaceOpen(primary.sql, record.schema, record.open, [...here, ...open])
-    if (behind.length === 0) {
-      this.#unreplayed.delete(databaseId)
-      return { ...nothingBehind, notes }
-    }
-    this.#unreplayed.set(databaseId, change)
-    const isLeftOut = performance.now() - change.since > mostLagMs + settleWaitMs
-    return isLeftOut
-      ? { ...nothingBehind, notes: [...notes, ...behind.map(noteBehind)] }
-      : { pending: describeBehind(behind), notes, dueMs: lookAgainMs }
+    return behind.length === 0 || isLeftOut()
+      ? { ...nothingBehind, lastTurn, notes: [...notes, ...behind.map(noteBehind)] }
+      : { pending: describeBehind(behind), notes, dueMs: lookAgainMs, lastTurn }
   }
 
   async close(): Promise<void> {
@@ -234,10 +244,25 @@ export class Standbys {
   }
 
   /** Unknown for a server that cannot be asked, or that follows another primary: no session is sent there. */
-  async #readReplay(databaseId: string, target: StandbyTarget, place: Place, mark: Mark, until: number) {
+  async #readReplay(
+    databaseId: string,
+    target: StandbyTarget,
+    place: Place,
+    primary: Database,
+    mark: Mark,
+    until: number,
+  ): Promise<'unknown' | 'replayed' | 'behind'> {
     const { database } = this.#follow(databaseId, target, place)
-    if ((await hasReplayed(database, mark, [mark.lsn])) === undefined) return 'unknown'
-    return (await this.#awaitReplay(databaseId, target, place, mark, until)) ? 'replayed' : 'behind'
+    for (let pauseMs = pollMs; ; pauseMs = Math.min(pauseMs * 2, longestPollMs)) {
+      if ((await hasReplayed(database, mark, [])) === undefined) return 'unknown'
+      // Each time anew: the standby may have replayed a later change meanwhile.
+      const change = await readLastChange(primary.sql)
+      // A statement that the replay cancels, or keeps waiting, has shown nothing.
+      const shown = await readLastChange(database.sql).catch(() => undefined)
+      if (shown === change) return 'replayed'
+      if (performance.now() > until) return 'behind'
+      await new Promise((resolve) => setTimeout(resolve, pauseMs))
+    }
   }
 
   async #awaitReplay(

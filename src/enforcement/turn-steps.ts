@@ -131,20 +131,20 @@ export class TurnSteps {
     const judgement = judgeUnfinished(outcome, unfinished, clearing.blockers)
     const target = this.#parts.connections.targetOf(databaseId)
     const record = { schema, open: left.open }
-    const lag = await this.#parts.standbys.judge(
-      databaseId,
-      target,
-      database,
-      outcome.steps.length > 0,
-      record,
-    )
+    const suspend = (reason: string) =>
+      writes.fail(
+        () => {},
+        () => states.suspendEnforced(databaseId, reason),
+      )
+    const lease = this.#parts.leaseOf(databaseId)
+    const lag = await this.#parts.standbys.judge(databaseId, target, database, { record, lease, suspend })
     this.#parts.auditAfter(databaseId, lag.dueMs)
     const more = [...left.notes, ...judgement.notes, ...lag.notes]
     const notes = await mergeNotes(states, databaseId, outcome, more, left.hadOpen)
     const held = joinReasons(outcome.policy.heldRoles?.map(describeHeld) ?? [])
     if (judgement.state === null && lag.pending === null && held === '')
       return await writes.write(expect, () =>
-        states.writeEnforced(databaseId, notes, drifted, this.#parts.auditEveryMs),
+        states.writeEnforced(databaseId, notes, drifted, this.#parts.auditEveryMs, lag.lastTurn),
       )
     const missing = judgement.lacksPrivilege ? await findMissing(() => this.#parts.ask(databaseId)) : null
     const reason = [judgement.reason, lag.pending, missing, held].filter(Boolean).join(' ')

@@ -1,6 +1,8 @@
 import type { Sql } from '../../db/sql.ts'
+import { codeOf, sqlstate } from '../../kernel/sqlstate.ts'
 import type { Snapshot } from '../catalog.ts'
 import { everybody } from '../names.ts'
+import { findGuard } from './find-guard.ts'
 
 /** The record of what a node enforced last, and for which resource. */
 export interface GuardRecord
@@ -67,6 +69,25 @@ export async function readRecordVersion(sql: Sql, schema: string | null): Promis
   const [row] = await sql<{ version: string }[]>`
     select (${selectVersion(sql, schema)}) as version from ${sql(schema)}.policy p`
   return row?.version ?? ''
+}
+
+/**
+ * Another text after every change of masks: a turn raises the epoch in the transaction of its change. The version is for nodes of 0.1,
+ * which raise none; the OID is for records that were removed and made again, with epochs from the beginning. Empty: there are no records.
+ */
+export async function readLastChange(sql: Sql): Promise<string> {
+  const schema = await findGuard(sql)
+  if (schema === null) return ''
+  const [row] = await sql<{ change: string }[]>`
+    select concat_ws(' ', n.oid, coalesce(pg_catalog.to_jsonb(p) ->> 'epoch', '0'), (${selectVersion(sql, schema)})) as change
+    from ${sql(schema)}.policy p, pg_catalog.pg_namespace n where n.nspname = ${schema}`.catch(
+    (error: unknown) => {
+      // The last mask was removed since.
+      if (codeOf(error) === sqlstate.undefinedTable) return []
+      throw error
+    },
+  )
+  return row?.change ?? ''
 }
 
 function selectVersion(sql: Sql, schema: string) {

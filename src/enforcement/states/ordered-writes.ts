@@ -9,8 +9,8 @@ interface Writes {
 
 /**
  * Keeps a turn from writing `Enforced` over the state of a later one: it may wait for a lagging standby, or for the server of a former
- * binding, while the next ones begin and end. A failure is written all the same, and the database looked at again: a standby may
- * lack a change of this turn, of which the later one does not know yet.
+ * binding, while the next ones begin and end. A failure is written all the same, and the database looked at again: the
+ * later turn may have judged before it.
  */
 export class OrderedWrites {
   #turns = 0

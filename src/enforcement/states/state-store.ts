@@ -28,13 +28,19 @@ export interface StateStore {
   read(databaseId: string): Promise<Report>
   /** Bound databases whose next look is due, put off for the others by so long. */
   takeDue(auditEveryMs: number): Promise<string[]>
-  /** Returns the state afterwards; undefined: the database is not bound any more. */
+  /**
+   * Returns the state afterwards; undefined: the database is not bound any more, or a turn of any node has begun to change it since
+   * the one with the epoch `lastTurn`.
+   */
   writeEnforced(
     databaseId: string,
     notes: readonly Note[] | null,
     drifted: boolean,
     auditEveryMs: number,
+    lastTurn?: number | null,
   ): Promise<Report | undefined>
+  /** Before a wait for what `reason` names: replaces `Enforced`, and no other state. */
+  suspendEnforced(databaseId: string, reason: string): Promise<void>
   /** `notes`: null leaves them as they are. */
   writeFailure(
     databaseId: string,
@@ -89,14 +95,15 @@ export function createStateStore(sql: Sql, bound: BoundDatabases, lock: Database
       return rows.map(({ id }) => id)
     },
 
-    async writeEnforced(databaseId, notes, drifted, auditEveryMs) {
+    async writeEnforced(databaseId, notes, drifted, auditEveryMs, lastTurn = null) {
       const drift = drifted ? 1 : 0
       const [row] = await sql<ReportRow[]>`
         with s as (insert into enforcement_state as s
           (database_id, state, notes, enforced_at, next_check_at, drift_repairs, last_drift_at)
         select id, 'Enforced', coalesce(${notes === null ? null : sql.json(notes)}::jsonb, '[]'), now(), now() + ${auditEveryMs} * interval '1 millisecond',
           ${drift}::int, case when ${drift}::int > 0 then now() end
-        from (${bound(sql)}) d where id = ${databaseId}
+        from (${bound(sql)}) d where id = ${databaseId} and (${lastTurn}::int8 is null or ${lastTurn}::int8 = coalesce((
+          select epoch from enforcement_lease where database_id = ${databaseId}), 0))
         on conflict (database_id) do update set state = 'Enforced', since = case when s.state = 'Enforced' then s.since else now() end, reason = null, notes = coalesce(${notes === null ? null : sql.json(notes)}::jsonb, s.notes),
           checked_at = now(), enforced_at = now(), next_check_at = excluded.next_check_at, failures = 0,
           drift_repairs = s.drift_repairs + excluded.drift_repairs,
@@ -104,6 +111,13 @@ export function createStateStore(sql: Sql, bound: BoundDatabases, lock: Database
         returning *)
         select ${reportColumns(sql)} from s join (${bound(sql)}) d on d.id = database_id`
       return row && asReport(row)
+    },
+
+    async suspendEnforced(databaseId, reason) {
+      await sql`
+        update enforcement_state set state = 'Pending', since = now(), reason = ${reason},
+          next_check_at = least(next_check_at, now() + interval '5 seconds')
+        where database_id = ${databaseId} and state = 'Enforced'`
     },
 
     async writeFailure(databaseId, state, reason, notes = null) {
