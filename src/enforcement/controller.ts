@@ -152,7 +152,7 @@ export class Controller {
     if (!database) return { kind: 'notBound' }
     const outcome = await this.#logins.prepare(database, databaseId, principalId, options)
     if (outcome.kind !== 'ready') return outcome
-    // Without exemptions, a login role has only the privileges of the roles it is a member of.
+    // Without exemptions, the controller gives a login role only the roles it is a member of; turns revoke other privileges.
     if (outcome.changed && (await this.#policies.hasExempt(databaseId)))
       await this.#takeTurn(databaseId, 'login')
     const isEnding = await this.#policies.isStillExempt(database.sql, databaseId, principalId, outcome.login)

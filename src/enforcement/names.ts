@@ -55,6 +55,11 @@ export function isLoginMark(comment: string | null): boolean {
   return comment?.startsWith(loginMarkPrefix) ?? false
 }
 
+/** True for the names of login roles, and of few others. The controller revokes memberships in login roles, so none is proposed. */
+export function hasLoginForm(role: string): boolean {
+  return role.includes('/')
+}
+
 /** `isTaken`: a schema of that name is not ours. Then another name is derived, always the same ones in the same order. */
 export function shadowSchemaName(schema: string, isTaken: (name: string) => boolean = () => false): string {
   let name = shorten(shadowPrefix + schema)

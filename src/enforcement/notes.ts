@@ -1,7 +1,7 @@
 import type { Place } from '../db/database-url.ts'
 import { quoteIdentifier, quoteQualified } from '../db/quote.ts'
 import type { Intruder, Relation, Snapshot, StrayTwin } from './catalog.ts'
-import { guardSchema, readServed, twinOwnerName, twinOwnerPrefix } from './names.ts'
+import { guardSchema, hasLoginForm, readServed, twinOwnerName, twinOwnerPrefix } from './names.ts'
 import type { Note } from './plan.ts'
 
 export function noTwin({ schema, name }: Pick<Relation, 'schema' | 'name'>): Note {
@@ -104,9 +104,13 @@ export function rowSecurity({ schema, name }: Relation, isRestricted: boolean): 
   return { code: 'RowSecurity', target, message }
 }
 
-export function notManageable({ schema, name, owner, managed, definition }: Relation): Note {
+/** `heir`: a role that the role of the binding may act for. */
+export function notManageable(relation: Relation, heir: string): Note {
+  const { schema, name, owner, managed, definition } = relation
   const target = `${schema}.${name}`
-  const remedy = `GRANT ${quoteIdentifier(owner)} to the role of the binding.`
+  const remedy = hasLoginForm(owner)
+    ? `Run: ${changeOwner(relation, heir)}.`
+    : `GRANT ${quoteIdentifier(owner)} to the role of the binding.`
   if (managed === 'not' && definition === null)
     return {
       code: 'NotMasked',

@@ -43,7 +43,7 @@ export function listUnclosed(
 
 /** `heir`: a role that the role of the binding may act for. */
 export function describeUnmanaged(relation: Relation, unclosed: Unclosed | undefined, heir: string): Note {
-  if (!unclosed || relation.definition === null) return notManageable(relation)
+  if (!unclosed || relation.definition === null) return notManageable(relation, heir)
   if (unclosed.grantees.length > 0) return copyReads(relation, unclosed.grantees.map(quoteGrantee), heir)
-  return unclosed.isOwnerMasked ? ownerReads(relation, heir) : notManageable(relation)
+  return unclosed.isOwnerMasked ? ownerReads(relation, heir) : notManageable(relation, heir)
 }

@@ -167,6 +167,8 @@ export type PreparedLogin =
   | { readonly kind: 'noRole' }
   | { readonly kind: 'nameTaken'; readonly role: string }
   | { readonly kind: 'blocked'; readonly role: string }
+  /** It owns masked tables, and would see raw values. */
+  | { readonly kind: 'ownsMasked'; readonly role: string }
   /** An exemption of the role was withdrawn, and the database may still honour it. */
   | { readonly kind: 'stillExempt' }
   /** The statement is one that the operator of the database has to run. */

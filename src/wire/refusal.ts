@@ -81,6 +81,10 @@ const reasons = {
     sqlstate: sqlstate.invalidAuthorization,
     message: 'the role "{role}" has rights that no mapping gives; an administrator has to take them away',
   },
+  LoginRoleOwns: {
+    sqlstate: sqlstate.invalidAuthorization,
+    message: 'the role "{role}" owns masked tables; an administrator has to give them to another role',
+  },
   LoginRolesForbidden: {
     sqlstate: sqlstate.invalidAuthorization,
     message: 'the gateway cannot make roles in this database; an administrator has to run: {statement}',

@@ -38,6 +38,7 @@ export function createTestLogins(database: Database, options: TestLoginsOptions 
       log: pino({ level: 'silent' }),
       source: {
         find: async (id) => (bound.has(id) ? {} : null),
+        readPolicy: async () => ({ rules: options.tables ?? [], exemptPrincipals: [] }),
         async readLogins(_, principalIds) {
           const rights = principalIds.flatMap((id) => people.get(id) ?? [])
           await afterReading()

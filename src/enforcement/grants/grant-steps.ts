@@ -1,6 +1,7 @@
 import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../db/quote.ts'
 import { sqlstate } from '../../kernel/sqlstate.ts'
 import type { ColumnGrant, Grant, Relation } from '../catalog.ts'
+import { hasLoginForm } from '../names.ts'
 import type { GrantChange, Step } from '../plan.ts'
 import { mergeGrants, type Remembered } from './access.ts'
 
@@ -156,9 +157,12 @@ function inOrder<G extends Grant & { readonly column?: string }>(
 }
 
 /** The message is part of the reason of the state, behind the name of the relation. */
-export function refuseToGiveBack({ owner }: Relation, user: string): Step {
+export function refuseToGiveBack({ schema, name, kind, owner }: Relation, user: string): Step {
   const [role, member] = [quoteIdentifier(owner), quoteIdentifier(user)]
-  const message = `its grants can only be given back by its owner ${role}, run: GRANT ${role} TO ${member}`
+  const remedy = hasLoginForm(owner)
+    ? `ALTER ${kind.toUpperCase()} ${quoteQualified(schema, name)} OWNER TO ${member}`
+    : `GRANT ${role} TO ${member}`
+  const message = `its grants can only be given back by its owner ${role}, run: ${remedy}`
   const body = `BEGIN RAISE '%', ${quoteLiteral(message)} USING ERRCODE = '${sqlstate.insufficientPrivilege}'; END`
   return { sql: `DO ${quoteLiteral(body)}`, why: 'the record stays until its grants are given back' }
 }

@@ -13,6 +13,7 @@ import { endLoginSessions, waitUntilGone } from './end-login-sessions.ts'
 import type { ObservedLogin } from './observe-logins.ts'
 import { findLogin, isEmpty, planLogins, refuse } from './plan-logins.ts'
 import type { LoginOutcome, LoginPassword, LoginsOptions, SettledLogins } from './ports.ts'
+import { noGrants, revokeLoginGrants } from './revoke-login-grants.ts'
 
 export type { LoginKeys, LoginOutcome, LoginRights, LoginSource, SettledLogins } from './ports.ts'
 export { noLogins } from './ports.ts'
@@ -89,10 +90,14 @@ export class Logins {
       ended += await this.#endMarked(database, snapshot.logins)
       ended += await this.#endStrays(database, snapshot.logins)
       if (isEmpty(plan) || attempt === attempts) {
+        // Not before a login: its grantors could delay it by locks.
+        const grants = isLogin ? noGrants : await revokeLoginGrants(database, snapshot)
+        if (grants.revoked > 0)
+          log.warn({ databaseId, revoked: grants.revoked }, 'privileges of login roles revoked')
         return {
-          changed,
+          changed: changed + grants.revoked,
           ended,
-          notes: isEmpty(plan) ? notes : [...notes, ...blocked.map(blockedNote)],
+          notes: [...notes, ...(isEmpty(plan) ? [] : blocked.map(blockedNote)), ...grants.notes],
           logins: snapshot.logins.filter(({ mark }) => wanted.has(mark.principalId)),
           dismissed: snapshot.logins.filter(({ mark }) => !wanted.has(mark.principalId)),
         }

@@ -1,5 +1,5 @@
 import { longestMark } from '../../db/login-mark.ts'
-import type { Sql } from '../../db/sql.ts'
+import type { Query, Row, Sql } from '../../db/sql.ts'
 import { type Mark, markPrefix, readMark, type Sign, type SignOtherwise } from './mark.ts'
 
 export interface Membership {
@@ -26,6 +26,10 @@ export interface ObservedRole {
   readonly isFresh: boolean
   readonly memberships: readonly Membership[]
   readonly intruders: readonly Intruder[]
+  /** It owns tables, or the like, here. */
+  readonly ownsRelations: boolean
+  /** An access list of this database has it. */
+  readonly isGranted: boolean
 }
 
 /** A login role of this database, made by us. */
@@ -78,6 +82,9 @@ export async function observeLogins(
   const isPlain = sql`not m.admin_option and ${has('inherit_option')} and ${has('set_option')}`
   // Since 16 who creates a role may pass it on, and gets no right of it.
   const isCreator = sql`not ${has('inherit_option')} and not ${has('set_option')}`
+  const depends = (how: Query<Row[]>) => sql`exists (
+    select from pg_catalog.pg_shdepend d join pg_catalog.pg_database b on b.datname = pg_catalog.current_database()
+    where d.refclassid = 'pg_catalog.pg_authid'::pg_catalog.regclass and d.refobjid = r.oid and d.dbid in (0, b.oid) and ${how})`
   const isShort = sql`pg_catalog.pg_column_size(d.description) <= ${longestMark}`
   const rows = await sql<(ObservedRole & { comment: string | null })[]>`
     select r.oid::int8 as oid, r.rolname::text as name, case when ${isShort} then d.description end as comment, r.rolcanlogin as "canLogin",
@@ -92,7 +99,9 @@ export async function observeLogins(
       coalesce((select jsonb_agg(jsonb_build_object('member', o.rolname, 'grantor', ${grantor}) order by o.rolname, g.rolname)
         from pg_catalog.pg_auth_members m join pg_catalog.pg_roles o on o.oid = m.member
         left join pg_catalog.pg_roles g on g.oid = m.grantor
-        where m.roleid = r.oid and not (o.rolname = current_user and ${isCreator})), '[]') as intruders
+        where m.roleid = r.oid and not (o.rolname = current_user and ${isCreator})), '[]') as intruders,
+      ${depends(sql`d.deptype = 'o' and d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass`)} as "ownsRelations",
+      ${depends(sql`d.deptype = 'a'`)} as "isGranted"
     from pg_catalog.pg_roles r left join pg_catalog.pg_shdescription d
       on d.objoid = r.oid and d.classoid = 'pg_catalog.pg_authid'::pg_catalog.regclass
     where case when ${isShort} then starts_with(d.description, ${markPrefix(databaseId, principalId)}) end or r.rolname = any(${names}::text[]::name[])

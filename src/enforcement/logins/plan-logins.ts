@@ -3,6 +3,7 @@ import type { Sql } from '../../db/sql.ts'
 import type { Note } from '../plan.ts'
 import { desireLogins } from './desire-logins.ts'
 import { diffLogins, type LoginPlan, type WantedLogin } from './diff-logins.ts'
+import { findOwning } from './find-owning.ts'
 import {
   findNames,
   type LoginSnapshot,
@@ -18,6 +19,8 @@ export interface PlannedLogins {
   readonly wanted: ReadonlyMap<string, WantedLogin>
   readonly plan: LoginPlan
   readonly notes: readonly Note[]
+  /** Principals that are refused because their login roles own masked tables. */
+  readonly owning: ReadonlySet<string>
 }
 
 /** Plans the login roles of one principal, with those that hold its name, or of all principals. */
@@ -41,7 +44,13 @@ export async function planLogins(
   const observed = { ...facts, ...(all ?? (await observe(names))) }
   const principals = [...new Set([...asked, ...observed.logins.map(({ mark }) => mark.principalId)])]
   if (principals.length === 0)
-    return { snapshot: observed, wanted: new Map(), plan: { aside: [], unmoved: [], changes: [] }, notes: [] }
+    return {
+      snapshot: observed,
+      wanted: new Map(),
+      plan: { aside: [], unmoved: [], changes: [] },
+      notes: [],
+      owning: new Set(),
+    }
   const [{ rights, tables }, isExemptElsewhere] = await Promise.all([
     own && principals.length === 1 ? own : source.readLogins(databaseId, principals),
     readExemptElsewhere(sql, databaseId),
@@ -54,15 +63,26 @@ export async function planLogins(
     roleNameOf,
     isExemptElsewhere,
   )
+  const owning = await findOwning(sql, databaseId, source, observed.logins, wanted)
+  for (const id of owning.keys()) wanted.delete(id)
   // Names that were asked for have been looked at together with the marks: a role that came since is none without one.
   const known = new Set([...names, ...observed.logins.map(({ name }) => name)])
   const others = [...wanted.values()].map(({ role }) => role).filter((role) => !known.has(role))
   const snapshot = { ...observed, taken: new Set([...observed.taken, ...(await findNames(sql, others))]) }
-  return { snapshot, wanted, notes, plan: diffLogins(snapshot, wanted, keys.sign) }
+  return {
+    snapshot,
+    wanted,
+    notes: [...notes, ...owning.values()],
+    plan: diffLogins(snapshot, wanted, keys.sign),
+    owning: new Set(owning.keys()),
+  }
 }
 
-export function refuse({ snapshot, wanted }: PlannedLogins, principalId: string): LoginOutcome | undefined {
+export function refuse(planned: PlannedLogins, principalId: string): LoginOutcome | undefined {
+  const { snapshot, wanted, owning } = planned
   const { logins, taken, createsRoles, user } = snapshot
+  if (owning.has(principalId))
+    return { kind: 'ownsMasked', role: findLogin(planned, principalId)?.name ?? '' }
   const role = wanted.get(principalId)?.role
   if (role === undefined) return { kind: 'noRole' }
   if (taken.has(role)) return { kind: 'nameTaken', role }

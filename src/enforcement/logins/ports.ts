@@ -26,6 +26,8 @@ export type LoginOutcome =
   | { readonly kind: 'nameTaken'; readonly role: string }
   /** It has more than it should, by grants that the role of the binding cannot revoke. */
   | { readonly kind: 'blocked'; readonly role: string }
+  /** It owns masked tables, and would see raw values. */
+  | { readonly kind: 'ownsMasked'; readonly role: string }
   /** An exemption of it was withdrawn, and the database may still honour it. */
   | { readonly kind: 'stillExempt' }
   /** The role of the binding may not create roles. */
@@ -41,6 +43,10 @@ export interface LoginSource {
     databaseId: string,
     principalIds: readonly string[],
   ): Promise<{ readonly rights: readonly LoginRights[]; readonly tables: readonly Target[] }>
+  /** The rules that are enforced, and the principals that are exempt from them. */
+  readPolicy(
+    databaseId: string,
+  ): Promise<{ readonly rules: readonly Target[]; readonly exemptPrincipals: readonly string[] }>
 }
 
 /** Both of one key of the service, which another may replace at any time. */

@@ -3,6 +3,7 @@ import type { Sql } from '../../db/sql.ts'
 import { writeRelease } from '../guard/claim.ts'
 import { findGuard } from '../guard/find-guard.ts'
 import { readRecord } from '../guard/read-record.ts'
+import { hasLoginForm } from '../names.ts'
 import type { Target } from '../policy.ts'
 import { checkTwinOwners, type Owned } from './check-twin-owners.ts'
 import type { Finding } from './finding.ts'
@@ -132,7 +133,9 @@ async function checkOwners(sql: Sql, { user }: Facts, tables: readonly Target[])
   const describe = ({ owner, tables: names }: Owned): Finding => ({
     code: 'NotOwner',
     message: `The role of the binding is not a member of ${quoteIdentifier(owner)}, which owns ${list(names)}: it cannot mask what that role owns.`,
-    statements: [`GRANT ${quoteIdentifier(owner)} TO ${quoteIdentifier(user)}`],
+    statements: hasLoginForm(owner)
+      ? names.slice(0, mostNames).map((name) => `ALTER TABLE ${name} OWNER TO ${quoteIdentifier(user)}`)
+      : [`GRANT ${quoteIdentifier(owner)} TO ${quoteIdentifier(user)}`],
   })
   const isBlocking = ({ named }: Owned) => named || (tables.length === 0 && strange.length === rows.length)
   return {

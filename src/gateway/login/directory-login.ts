@@ -80,6 +80,8 @@ export class DirectoryLogin {
         return this.refuse('LoginRoleTaken', { role: prepared.role })
       case 'blocked':
         return this.refuse('LoginRoleBlocked', { role: prepared.role })
+      case 'ownsMasked':
+        return this.refuse('LoginRoleOwns', { role: prepared.role })
       case 'stillExempt':
         return this.refuse('ExemptionEnding')
       case 'notAllowed':

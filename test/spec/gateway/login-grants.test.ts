@@ -1,0 +1,277 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { after, before, describe } from 'node:test'
+import { type Database, openDatabase } from '../../../src/db/database.ts'
+import { clause } from '../../support/clause.ts'
+import { fillDirectory, type TestDirectory } from '../../support/directory.ts'
+import { bindingOf, createMaskedDatabase } from '../../support/masked-database.ts'
+import { freshDatabase, useMasking } from '../../support/masking.ts'
+import { forEachCluster } from '../../support/postgres.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+
+type Target = Awaited<ReturnType<typeof createMaskedDatabase>>
+
+forEachCluster((cluster) => {
+  for (const isSuperuser of [true, false])
+    describe(`privileges and objects of login roles, bound ${isSuperuser ? 'with' : 'without'} a superuser`, () => {
+      const masking = useMasking({ MASQUERADE_AUDIT_SECONDS: '3600' })
+      const db = freshDatabase()
+      const opened: Database[] = []
+      let target: Target
+      let directory: TestDirectory
+      let databaseId = ''
+      let [keepers, readers, owner, binder] = ['', '', '', '']
+      const run = (text: string) => target.database.sql.unsafe(text)
+      const controller = () => masking.service().enforcement
+      const settle = () => controller().settle(databaseId)
+      const exempt = async (...entries: string[]) => {
+        const put = await masking.putPolicy(db, {
+          dataMaskingState: 'Enabled',
+          exemptPrincipals: entries.join(';'),
+        })
+        assert.equal(put.status, 200, put.text)
+      }
+      const map = async (principalId: string, databaseRole: string): Promise<string> => {
+        const path = `${db}/roleMappings/${randomUUID()}`
+        const put = await masking.send('PUT', path, { properties: { principalId, databaseRole } })
+        assert.equal(put.status, 201, put.text)
+        return path
+      }
+      const unmap = async (path: string) => {
+        const deleted = await masking.send('DELETE', path)
+        assert.equal(deleted.status, 200, deleted.text)
+      }
+      const prepare = (id: string) => controller().prepareLogin(databaseId, id)
+      const connect = async (id: string) => {
+        const outcome = await prepare(id)
+        if (outcome.kind !== 'ready') assert.fail(JSON.stringify(outcome))
+        const url = new URL(target.url)
+        url.username = encodeURIComponent(outcome.login.role)
+        url.password = outcome.login.password
+        const session = openDatabase({ url: url.href, poolSize: 1, searchPath: 'public' })
+        opened.push(session)
+        return { role: outcome.login.role, run: (text: string) => session.sql.unsafe(text) }
+      }
+      const mask = (table: string, column: string) =>
+        masking.putRule(db, `${table}-${column}`, {
+          schemaName: 'public',
+          tableName: table,
+          columnName: column,
+          maskingFunction: 'Default',
+        })
+      const notesAbout = async (role: string) =>
+        (await controller().report(databaseId)).notes.filter((note) => note.target === role)
+      const isDenied = { code: '42501' }
+
+      before(async () => {
+        target = await createMaskedDatabase(cluster)
+        directory = fillDirectory(masking.service())
+        keepers = await target.createRole('keepers', '')
+        readers = await target.createRole('readers', '')
+        owner = await target.createRole('owner', '')
+        await run(`grant usage on schema public to public; grant create on schema public to "${keepers}", "${readers}", "${owner}";
+          create table public.person (id int, email text); insert into public.person values (1, 'ann@example.com');
+          grant select on public.person to "${readers}"; alter table public.person owner to "${owner}"`)
+        binder = await target.createRole('binder', 'LOGIN CREATEROLE')
+        await run(`grant "${owner}" to "${binder}";
+          grant create on database "${target.url.replace(/^.*\//, '')}" to "${binder}", "${keepers}"`)
+        const [row] = await run(`select current_setting('server_version_num')::int as version`)
+        if (row?.version >= 160000)
+          await run(
+            `grant "${readers}", "${keepers}" to "${binder}" with admin true, inherit false, set false`,
+          )
+        const credentials = isSuperuser ? {} : { user: binder, password: 'secret' }
+        const bound = await masking.send('PUT', db, {
+          properties: { binding: bindingOf(target.url, credentials) },
+        })
+        assert.equal(bound.status, 201, bound.text)
+        assert.equal((await mask('person', 'email')).status, 201)
+        const [found] = await masking.service().database.sql<{ id: string }[]>`
+          select id from masked_database where binding is not null`
+        databaseId = found?.id ?? ''
+      })
+      after(async () => {
+        for (const session of opened) await session.close()
+        await target[Symbol.asyncDispose]()
+      })
+
+      clause(
+        'GATE-304',
+        'The controller revokes privileges that were granted to a login role itself, and default…',
+        async () => {
+          const [noor, bob] = [await directory.user(), await directory.user()]
+          await map(noor, readers)
+          await map(bob, readers)
+          const mapping = await map(noor, keepers)
+          const colleague = await connect(bob)
+          const session = await connect(noor)
+          await session.run(`set role "${keepers}"; create table public.notes (id int, body text);
+            insert into public.notes values (1, 'of the keepers');
+            create sequence public.numbers; create schema room; create table room.inner (id int);
+            create type public.mood as enum ('glad');
+            create function public.secret() returns text language sql as 'select ''of the keepers''';
+            revoke all on function public.secret() from public; revoke all on type public.mood from public;
+            reset role`)
+          await session.run(`grant all on public.notes, room.inner to current_user;
+            grant select (body), update (body) on public.notes to current_user with grant option;
+            grant all on sequence public.numbers to current_user; grant all on schema room to current_user;
+            grant usage on type public.mood to current_user;
+            grant execute on function public.secret() to current_user;
+            alter default privileges for role "${keepers}" grant all on tables to "${session.role}";
+            alter default privileges for role "${keepers}" in schema room grant all on tables to "${session.role}";
+            create table public.own (id int); create temporary table passing (id int)`)
+          // A colleague who gets something neither loses the session nor the login.
+          await session.run(`grant select on public.notes to "${colleague.role}"`)
+          await settle()
+          assert.deepEqual(await colleague.run('select 1 as one'), [{ one: 1 }])
+          await assert.rejects(colleague.run('table public.notes'), isDenied)
+
+          await session.run(`grant all on public.notes to current_user`)
+          await unmap(mapping)
+          await target.database.sql.unsafe(
+            `set role "${keepers}"; create table room.later (id int); reset role`,
+          )
+          const again = await connect(noor)
+          for (const text of [
+            'select body from public.notes',
+            `update public.notes set body = ''`,
+            `select nextval('public.numbers')`,
+            'table room.inner',
+            'table room.later',
+            'select public.secret()',
+            'create table room.more (id int)',
+            'create table public.moods (one public.mood)',
+          ])
+            await assert.rejects(again.run(text), isDenied, text)
+          assert.deepEqual(await again.run('table public.own'), [])
+          assert.deepEqual(await notesAbout(session.role), [])
+          assert.deepEqual(
+            await run(`select m.rolname from pg_auth_members a join pg_roles m on m.oid = a.member
+              join pg_roles r on r.oid = a.roleid where r.rolname in ('${keepers}', '${session.role}')
+                and not a.admin_option`),
+            [],
+            'the role of the binding is no member of a grantor afterwards',
+          )
+
+          // The controller itself grants to login roles that are exempt.
+          await exempt(noor)
+          await settle()
+          await settle()
+          const [row] = await (await connect(noor)).run('select email from public.person')
+          assert.equal(row?.email, 'ann@example.com')
+          assert.deepEqual(await controller().plan(databaseId), [])
+          await exempt()
+          await assert.rejects((await connect(noor)).run('select email from public.person'), isDenied)
+        },
+      )
+
+      clause(
+        'GATE-305',
+        'Where the role of the binding can act for no grantor of such a privilege, the `notes` have…',
+        async () => {
+          const noor = await directory.user()
+          await map(noor, readers)
+          const { role, run: query } = await connect(noor)
+          const stranger = await target.createRole('stranger', 'SUPERUSER')
+          await run(`create table public.strange (id int); alter table public.strange owner to "${stranger}";
+            grant select on public.strange to "${role}"`)
+          await settle()
+          const notes = await notesAbout(role)
+          const statement = `REVOKE ALL ON TABLE public.strange FROM "${role}" CASCADE`
+          if (isSuperuser) assert.deepEqual(notes, [])
+          else {
+            assert.deepEqual(
+              notes.map(({ code, message }) => [code, message.includes(statement)]),
+              [['LoginRole', true]],
+            )
+            assert.deepEqual(
+              await query('table public.strange'),
+              [],
+              'another person cannot refuse the login',
+            )
+            assert.equal((await prepare(noor)).kind, 'ready')
+            await run(statement)
+          }
+          await assert.rejects(query('table public.strange'), isDenied)
+          await run('drop table public.strange')
+
+          // A lock delays what it is on, and nothing else.
+          for (const name of ['held', 'free'])
+            await run(`create table public.${name} (id int); alter table public.${name} owner to "${keepers}";
+              grant select on public.${name} to "${role}"`)
+          await target.database.transaction(async (tx) => {
+            await tx.unsafe(`grant select on public.held to "${readers}"`)
+            assert.equal((await settle()).state, 'Enforced')
+            await assert.rejects(query('table public.free'), isDenied)
+            assert.deepEqual(await query('table public.held'), [])
+            await tx.unsafe(`revoke select on public.held from "${readers}"`)
+          })
+          await settle()
+          await assert.rejects(query('table public.held'), isDenied)
+        },
+      )
+
+      clause(
+        'GATE-306',
+        'A login role that owns a masked table, a part of one or a materialized view over one is…',
+        async () => {
+          const noor = await directory.user()
+          await map(noor, readers)
+          const mapping = await map(noor, keepers)
+          const session = await connect(noor)
+          await session.run(`set role "${keepers}"; create table public.pay (id int, iban text);
+            insert into public.pay values (1, 'DE75512108001245126199'); reset role;
+            alter table public.pay owner to current_user; create table public.plain (id int)`)
+          await unmap(mapping)
+          const before = await connect(noor)
+          const [own] = await before.run('select pg_backend_pid() as pid')
+          const put = await mask('pay', 'iban')
+          const { role } = session
+          const report = await controller().report(databaseId)
+          assert.deepEqual(await prepare(noor), { kind: 'ownsMasked', role })
+          await waitUntil('the session ends', async () => {
+            const rows = await target.database
+              .sql`select 1 from pg_stat_activity where pid = ${own?.pid ?? 0}`
+            return rows.length === 0
+          })
+          const [note] = await notesAbout(role)
+          assert.equal(note?.code, 'LoginRole')
+          assert.match(note?.message ?? '', /owns masked tables: public\.pay.*REASSIGN OWNED BY/)
+          if (!isSuperuser) assert.equal(report.state, 'Failed', put.text)
+          // An exempt principal may see the values.
+          await exempt(noor)
+          assert.equal((await prepare(noor)).kind, 'ready')
+          await exempt()
+          assert.deepEqual(await prepare(noor), { kind: 'ownsMasked', role })
+
+          await run(`alter table public.pay owner to "${owner}"`)
+          await settle()
+          const later = await connect(noor)
+          await assert.rejects(later.run('select iban from public.pay'), isDenied)
+          assert.deepEqual(await later.run('table public.plain'), [])
+          assert.deepEqual(await notesAbout(role), [])
+        },
+      )
+
+      clause(
+        'GATE-307',
+        'Where a login role owns a masked table that the role of the binding cannot mask, the reason…',
+        async () => {
+          const noor = await directory.user()
+          await map(noor, readers)
+          const { role, run: query } = await connect(noor)
+          await query('create table public.mine (id int, iban text)')
+          await mask('mine', 'iban')
+          const { state, reason, notes } = await controller().report(databaseId)
+          const texts = [reason ?? '', ...notes.map(({ message }) => message)].join('\n')
+          assert.ok(!texts.includes(`GRANT "${role}"`), texts)
+          if (!isSuperuser) {
+            assert.equal(state, 'Failed')
+            assert.match(reason ?? '', /ALTER TABLE "public"\."mine" OWNER TO /)
+          }
+          await run('drop table public.mine cascade')
+          await settle()
+        },
+      )
+    })
+})
