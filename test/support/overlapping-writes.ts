@@ -67,7 +67,7 @@ async function countWaiting(reader: pg.Client): Promise<number> {
   const { rowCount } = await reader.query(
     `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
       and query like any (array['%into masquerade.audit_event %', '%pg_advisory_xact_lock%', '%directory_object%for update',
-        '%directory_object%for key share', '%update directory_object%'])`,
+        '%directory_object%for key share', '%update directory_object%', '%insert into server %'])`,
   )
   return rowCount ?? 0
 }

@@ -1,10 +1,12 @@
 import { noContent } from '../../api/operation.ts'
+import type { Query } from '../../db/query.ts'
+import { fail } from '../../kernel/problem.ts'
 import { checkConditions } from '../entity-tag.ts'
 import { databaseApiVersions, operation, withoutBinding } from '../operation.ts'
-import { databasePath, readDatabasePlace, scopeOf } from '../place.ts'
+import { type DatabasePlace, databasePath, readDatabasePlace, scopeOf } from '../place.ts'
 import { renderPolicy } from '../policy/policy.ts'
 import { auditChange, siteOf } from '../resource.ts'
-import { requireRole } from '../role-assignments/confirm-role.ts'
+import { lockAssignments, requireRole } from '../role-assignments/confirm-role.ts'
 import { endAssignments } from '../role-assignments/end-assignments.ts'
 import { mappingKind } from '../role-mappings/mapping.ts'
 import { ruleKind } from '../rules/rule.ts'
@@ -33,6 +35,7 @@ export const deleteDatabase = operation({
     await requireRole(site, action)
     checkConditions(site.request, database?.version ?? null)
     if (database) await refuseWhileMasked(tx, database)
+    else await refuseCreatedMeanwhile(tx, tenantId, place)
     await endAssignments(site, context.audit, place)
     if (!database) return noContent
     const all = { after: '', limit: 0, filter: undefined }
@@ -49,3 +52,13 @@ export const deleteDatabase = operation({
     return database.bound ? withoutBinding({ status: 200 }, database.id, site.ports) : { status: 200 }
   },
 })
+
+/**
+ * The role assignments here are those of a database that was created since it was looked for. It is not deleted in its place: other
+ * requests lock its row first and assignments second.
+ */
+async function refuseCreatedMeanwhile(tx: Query, tenantId: string, place: DatabasePlace): Promise<void> {
+  await lockAssignments(tx)
+  if (await findDatabase(tx, tenantId, place))
+    fail('Conflict', { reason: 'The database was created meanwhile.' })
+}

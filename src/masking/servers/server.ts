@@ -14,6 +14,7 @@ import {
   serverPath,
 } from '../place.ts'
 import type { Kind, Site } from '../resource.ts'
+import { lockAssignments } from '../role-assignments/confirm-role.ts'
 import { endAssignments } from '../role-assignments/end-assignments.ts'
 import { each, ignored, oneOf, strict } from '../schemas.ts'
 import { trackedAnswer, trackedInput } from '../tracked-resource.ts'
@@ -135,7 +136,9 @@ export const serverKind: Kind<Server> = {
   },
 }
 
+/** Behind the lock that the creation of a database takes: none comes until the end of the transaction. */
 async function countDatabases({ tx, tenantId }: Site, place: ServerPlace): Promise<number> {
+  await lockAssignments(tx)
   const { after, before } = keyRange(keyOf(place))
   const [held] = await tx<{ count: number }[]>`
     select count(*) from masked_database where tenant_id = ${tenantId} and key > ${after} and key < ${before}`
