@@ -14,6 +14,7 @@ import { definerSearchPath } from './definer-search-path.ts'
 import { domainOwner } from './domain-owner.ts'
 import type { Exposure, ExposureKind, Findings, MaskedRelation, Scene } from './exposure.ts'
 import { failingKeyAction } from './failing-key-actions.ts'
+import { failingRefresh } from './failing-refresh.ts'
 import { failingRow } from './failing-rows.ts'
 import { foreignKeyCode } from './foreign-key-code.ts'
 import { grantKinds } from './grants.ts'
@@ -24,6 +25,7 @@ import { policyOracleKinds } from './policy-oracles.ts'
 import { readRoleBook } from './role-book.ts'
 import { roleKinds } from './roles.ts'
 import { routineOwner } from './routine-owner.ts'
+import { sequenceValues } from './sequence-values.ts'
 import { viewCode } from './view-code.ts'
 
 /** Every kind of way around a mask that is looked for. */
@@ -41,6 +43,8 @@ export const exposureKinds: readonly ExposureKind[] = [
   ...objectKinds,
   failingRow,
   failingKeyAction,
+  failingRefresh,
+  sequenceValues,
   ...oracleKinds,
   ...policyOracleKinds,
   routineOwner,
