@@ -1,9 +1,10 @@
 import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../db/quote.ts'
 import type { Sql } from '../../db/sql.ts'
 import type { SignOtherwise } from '../logins/mark.ts'
-import { isTwinOwnerName, twinOwnerPrefix } from '../names.ts'
+import { twinOwnerPrefix } from '../names.ts'
 import type { Step } from '../plan.ts'
 import { Unfit } from '../states/explain-failure.ts'
+import { ownsOthers } from '../twins/read-departure.ts'
 import type { TwinKeys } from '../twins/recognise-twin-roles.ts'
 import type { SignGuard } from './find-guard.ts'
 import type { GuardRecord } from './read-record.ts'
@@ -71,35 +72,34 @@ function describeOwner(name: string | null | undefined, schema: string): string 
   return `This database is masked by a resource that this service does not have. If no other service keeps these masks, run: ${writeRelease(schema)};`
 }
 
-/** Schemas of twins that came with a dump, each with its owner. */
-async function listTwinSchemas(sql: Sql, schema: string): Promise<{ name: string; owner: string }[]> {
-  return await sql<{ name: string; owner: string }[]>`
-    select n.nspname::text as name, o.rolname::text as owner from pg_catalog.pg_namespace n
-    join pg_catalog.pg_roles o on o.oid = n.nspowner
+/** Schemas of twins that came with a dump. */
+async function listTwinSchemas(sql: Sql, schema: string): Promise<{ name: string }[]> {
+  return await sql<{ name: string }[]>`
+    select n.nspname::text as name from pg_catalog.pg_namespace n
     where exists (select 1 from ${sql(schema)}.relation where twin ->> 'schema' = n.nspname) order by 1`
 }
 
-/** Owners of twins that were granted something here. */
+/** Owners of twins that own or were granted something here, without roles of others that have such a name. */
 async function listReaders(sql: Sql): Promise<string[]> {
   const rows = await sql<{ name: string }[]>`
     select r.rolname::text as name from pg_catalog.pg_roles r
     where pg_catalog.starts_with(r.rolname::text, ${twinOwnerPrefix}) and exists (select 1 from pg_catalog.pg_shdepend d
       where d.refclassid = 'pg_catalog.pg_authid'::regclass and d.refobjid = r.oid
         and d.dbid = (select oid from pg_catalog.pg_database where datname = current_database()))
+      and not ${ownsOthers(sql)}
     order by 1`
   return rows.map(({ name }) => name)
 }
 
 function describeRestored(
   schema: string,
-  schemas: readonly { name: string; owner: string }[],
+  schemas: readonly { name: string }[],
   readers: readonly string[],
 ): string {
-  const owners = new Set([...schemas.map(({ owner }) => owner).filter(isTwinOwnerName), ...readers])
   const statements = [
     `DROP SCHEMA ${quoteIdentifier(schema)} CASCADE`,
     ...schemas.map(({ name }) => `DROP SCHEMA ${quoteIdentifier(name)} CASCADE`),
-    ...[...owners].map((owner) => `DROP OWNED BY ${quoteIdentifier(owner)}`),
+    ...readers.map((owner) => `DROP OWNED BY ${quoteIdentifier(owner)}`),
   ]
   return `This database was restored from a dump of a masked one. The record that came along is about other tables and roles, so nothing is changed. Remove it, and masks are made anew: ${statements.join('; ')};`
 }

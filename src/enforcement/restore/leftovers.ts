@@ -8,7 +8,7 @@ import { driftTrigger } from '../names.ts'
 import { listServing } from '../twins/assign-twin-owners.ts'
 import { chooseTwinOwner, readTwinOwnerFacts } from '../twins/choose-twin-owner.ts'
 import { dropTwinOwners } from '../twins/drop-twin-owner.ts'
-import { readDeparture } from '../twins/read-departure.ts'
+import { ownsOthers, readDeparture } from '../twins/read-departure.ts'
 import { lookAtTwinRoles } from '../twins/recognise-twin-roles.ts'
 
 /** Something of ours that is in a database, or on its server. */
@@ -21,35 +21,35 @@ export interface Leftover {
   readonly isHarmless: boolean
 }
 
+type FoundLeftover = Omit<Leftover, 'statement'> & { readonly ownsOthers: boolean }
+
 /** Everything of ours in the database: what a restore removes, and what it could not remove. */
 export async function findLeftovers(sql: Sql, databaseId: string): Promise<Leftover[]> {
   const { home, serving } = await listTwinOwners(sql)
-  const departure = await readDeparture(sql, home, [home, ...serving])
-  const others = new Set(departure.roles.filter(({ ownsOthers }) => ownsOthers).map(({ role }) => role))
-  const rows = await sql<Omit<Leftover, 'statement'>[]>`
-    select 'schema' as kind, n.nspname::text as name, false as "isHarmless"
+  const rows = await sql<FoundLeftover[]>`
+    select 'schema' as kind, n.nspname::text as name, false as "isHarmless", false as "ownsOthers"
     from pg_catalog.pg_namespace n left join pg_catalog.pg_roles o on o.oid = n.nspowner
     where n.oid in (select oid from (${selectGuard(sql)}) g) or o.rolname = ${home}
     union all
-    select 'event trigger', evtname::text, false from pg_catalog.pg_event_trigger where evtname = ${driftTrigger}
+    select 'event trigger', evtname::text, false, false from pg_catalog.pg_event_trigger where evtname = ${driftTrigger}
     union all
     select 'role', r.rolname::text, not exists (select 1 from pg_catalog.pg_shdepend d
       where d.refclassid = 'pg_catalog.pg_authid'::pg_catalog.regclass and d.refobjid = r.oid
-        and d.dbid in (0, (select oid from pg_catalog.pg_database where datname = current_database())))
+        and d.dbid in (0, (select oid from pg_catalog.pg_database where datname = current_database()))), ${ownsOthers(sql)}
     from pg_catalog.pg_roles r where r.rolname = any(${[home, ...serving]}::text[])
     union all
-    select 'login role', r.rolname::text, false from pg_catalog.pg_roles r
+    select 'login role', r.rolname::text, false, ${ownsOthers(sql)} from pg_catalog.pg_roles r
     where pg_catalog.starts_with(pg_catalog.shobj_description(r.oid, 'pg_authid'), ${markPrefix(databaseId)})
     order by 1, 2`
-  return rows.map((row) => ({ ...row, statement: describeRemoval(row, others) }))
+  return rows.map(({ ownsOthers: isOwner, ...row }) => ({ ...row, statement: describeRemoval(row, isOwner) }))
 }
 
-/** `others`: roles that own more than twins. PostgreSQL refuses to drop these, and says what they own. */
-function describeRemoval({ kind, name }: Omit<Leftover, 'statement'>, others: ReadonlySet<string>): string {
+/** PostgreSQL refuses to drop a role that owns more than twins, and says what: any role with CREATEROLE can name one of its own like ours. */
+function describeRemoval({ kind, name }: Omit<Leftover, 'statement'>, isOwner: boolean): string {
   const quoted = quoteIdentifier(name)
   if (kind === 'schema') return `DROP SCHEMA ${quoted} CASCADE`
   if (kind === 'event trigger') return `DROP EVENT TRIGGER ${quoted}`
-  if (kind === 'role' && others.has(name)) return `DROP ROLE ${quoted}`
+  if (isOwner) return `DROP ROLE ${quoted}`
   return `DROP OWNED BY ${quoted}; DROP ROLE ${quoted}`
 }
 
@@ -74,7 +74,7 @@ export async function dropLeftOwners(database: Database, leftovers: readonly Lef
     const departure = await readDeparture(tx, home, roles)
     const orElse = { sql: 'SELECT 1', why: 'the role of the binding does not inherit from it' }
     const revokes = departure.roles
-      .filter(({ ownsOthers }) => !ownsOthers)
+      .filter((one) => !one.ownsOthers)
       .map(({ role }) => ({
         sql: `DROP OWNED BY ${quoteIdentifier(role)}`,
         why: 'its privileges in this database',

@@ -20,6 +20,17 @@ export interface Departing {
   readonly makesIn: readonly string[]
 }
 
+/** SQL: true where the role `r` owns more in the database than schemas of twins, and views in these. */
+export function ownsOthers(sql: Sql) {
+  const shadow = sql`select oid from pg_catalog.pg_namespace where pg_catalog.starts_with(nspname, ${shadowPrefix})`
+  return sql`exists (select 1 from pg_catalog.pg_shdepend d
+    where d.refclassid = 'pg_catalog.pg_authid'::regclass and d.refobjid = r.oid and d.deptype = 'o'
+      and d.dbid = (select oid from pg_catalog.pg_database where datname = current_database())
+      and not (d.classid = 'pg_catalog.pg_namespace'::regclass and d.objid in (${shadow}))
+      and not (d.classid = 'pg_catalog.pg_class'::regclass and exists (select 1 from pg_catalog.pg_class t
+        where t.oid = d.objid and t.relkind = 'v' and t.relnamespace in (${shadow}))))`
+}
+
 /** The facts that decide how owners of twins can be dropped. */
 export interface Departure {
   /** Objects of other roles read a twin: the twins stay, and their owners with their privileges. */
@@ -36,8 +47,6 @@ export async function readDeparture(sql: Sql, home: string, roles: readonly stri
   const [row] = await sql<Departure[]>`
     with home as materialized (
       select n.oid from pg_catalog.pg_namespace n join pg_catalog.pg_roles r on r.oid = n.nspowner where r.rolname = ${home}
-    ), shadow as materialized (
-      select oid from pg_catalog.pg_namespace where pg_catalog.starts_with(nspname, ${shadowPrefix})
     ), leaving as materialized (
       select oid, rolname from pg_catalog.pg_roles where rolname = any(${roles}::text[])
     )
@@ -51,14 +60,9 @@ export async function readDeparture(sql: Sql, home: string, roles: readonly stri
         'isHere', exists (select 1 from pg_catalog.pg_shdepend d
           where d.refclassid = 'pg_catalog.pg_authid'::regclass and d.refobjid = r.oid
             and d.dbid = (select oid from pg_catalog.pg_database where datname = current_database())),
-        'ownsOthers', exists (select 1 from pg_catalog.pg_shdepend d
-          where d.refclassid = 'pg_catalog.pg_authid'::regclass and d.refobjid = r.oid and d.deptype = 'o'
-            and d.dbid = (select oid from pg_catalog.pg_database where datname = current_database())
-            and not (d.classid = 'pg_catalog.pg_namespace'::regclass and d.objid in (select oid from shadow))
-            and not (d.classid = 'pg_catalog.pg_class'::regclass and exists (select 1 from pg_catalog.pg_class t
-              where t.oid = d.objid and t.relkind = 'v' and t.relnamespace in (select oid from shadow)))),
-        'schemas', array(select pg_catalog.quote_ident(n.nspname) from shadow s join pg_catalog.pg_namespace n using (oid)
-          where n.nspowner = r.oid order by 1),
+        'ownsOthers', ${ownsOthers(sql)},
+        'schemas', array(select pg_catalog.quote_ident(n.nspname) from pg_catalog.pg_namespace n
+          where n.nspowner = r.oid and pg_catalog.starts_with(n.nspname, ${shadowPrefix}) order by 1),
         'twins', (select count(*) from pg_catalog.pg_class t where t.relowner = r.oid and t.relnamespace in (select oid from home)),
         'makesIn', array(
           select pg_catalog.quote_ident(n.nspname) from pg_catalog.pg_namespace n

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { openDatabase } from '../../../src/db/database.ts'
+import { markPrefix } from '../../../src/enforcement/logins/mark.ts'
 import { reconcile } from '../../../src/enforcement/reconcile.ts'
+import { findLeftovers } from '../../../src/enforcement/restore/leftovers.ts'
 import { restoreDatabase } from '../../../src/enforcement/restore/restore-database.ts'
 import { clause } from '../../support/clause.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
@@ -36,6 +38,32 @@ const rules = policy([rule('app.people.mail')])
 forEachCluster((cluster) => {
   const title =
     'DROP OWNED is run on no role but owners of twins that are known as ours, or that own nothing else in the database: …'
+
+  clause(
+    'ENF-390',
+    'Statements for operators have DROP OWNED of no role that owns more than twins: any role with CREATEROLE can give a role of its own …',
+    async () => {
+      const scene = await createScene(cluster)
+      await using target = scene.target
+      const id = '11111111-1111-1111-1111-111111111111'
+      const team = target.role('team')
+      await target.runAs('mallory', `comment on role "${team}" is '${markPrefix(id, id)}x'`)
+      const left = await findLeftovers(target.database.sql, id)
+      const [login] = left.filter(({ kind }) => kind === 'login role')
+      assert.deepEqual([login?.name, login?.statement], [team, `DROP ROLE "${team}"`])
+
+      await reconcile(target.database, rules)
+      const other = `masquerade_twins_${target.role('other')}`
+      await scene.rename(other)
+      // As after a restore from a dump.
+      await scene.run('update masquerade_guard.policy set self = 1')
+      await assert.rejects(reconcile(target.database, rules), ({ message }: Error) => {
+        assert.match(message, new RegExp(`DROP OWNED BY "masquerade_twins_${scene.database}"`))
+        return !message.includes(other)
+      })
+      await scene.run(`drop owned by "${other}"; drop role "${other}"`)
+    },
+  )
 
   clause('ENF-388', title, async () => {
     const scene = await createScene(cluster)
