@@ -92,8 +92,12 @@ export function openDatabase(options: DatabaseOptions): Database {
     options.onFailure?.(translated)
     throw translated
   }
+  // A bound server may be hostile, and say as often as it is asked that a circle of locks ended the statement.
+  const times = options.foreign ? 2 : attempts
   const sqlOf = (one: pg.Pool) =>
-    createSql((statement) => withKnownSettings(one, () => sendAlone(one, choice, statement)).catch(passOn))
+    createSql((statement) =>
+      withKnownSettings(one, () => sendAlone(one, choice, statement, times)).catch(passOn),
+    )
   return {
     sql: sqlOf(pool),
     aside: sqlOf(asidePool),
@@ -148,8 +152,8 @@ async function sendNow(client: pg.ClientBase, { text, values, isSimple, isUnname
 }
 
 /** One that a circle of locks ended is undone as a whole, and sent again like a transaction. */
-async function sendAlone(pool: pg.Pool, choice: HostChoice, statement: Statement) {
-  return await repeat(() => sendOnce(pool, choice, statement))
+async function sendAlone(pool: pg.Pool, choice: HostChoice, statement: Statement, times: number) {
+  return await repeat(() => sendOnce(pool, choice, statement), times)
 }
 
 /** A statement that failed leaves no connection behind: its server may have been replaced as the primary. */
@@ -194,13 +198,13 @@ function giveUp(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, closeTimeoutMs).unref())
 }
 
-async function repeat<T>(run: () => Promise<T>): Promise<T> {
+async function repeat<T>(run: () => Promise<T>, times = attempts): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await run()
     } catch (error) {
       const isWorthAnother = renameIfStale(error) || isRetryable(error)
-      if (!isWorthAnother || attempt === attempts) throw error
+      if (!isWorthAnother || attempt === times) throw error
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 10 * 2 ** attempt))
     }
   }
