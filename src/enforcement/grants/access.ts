@@ -115,7 +115,8 @@ function rememberWhole(guard: Guard, trace: Trace): Grant[] {
     const still = isTraceless(grant)
       ? mayAtTwin(trace, grant)
       : mayPassOn([...seen, ...seenColumns], grant.grantee)
-    return { ...grant, grantable: (grant.grantable && still) || mayPassOn(seen, grant.grantee) }
+    const isNew = !mayPassOn(guard.grants, grant.grantee) && mayPassOn(seen, grant.grantee)
+    return { ...grant, grantable: grant.grantable ? still : isNew }
   })
   const known = new Set<string | null>([...guard.grants.map(({ grantee }) => grantee), ...guard.lent])
   return [...kept, ...seen.filter(({ grantee }) => !known.has(grantee))]

@@ -2,13 +2,14 @@ import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
 import type { Relation, Right } from '../catalog.ts'
 import type { GrantChange, Step } from '../plan.ts'
 import { actAs, followPassedOn, giveBack, listPassers, quoteGrantee, withOption } from './grant-steps.ts'
-import { keyOfRight } from './rights.ts'
+import { keyOfRight, withoutOrphans } from './rights.ts'
 
-/** All of them go and those that are wanted come back: CASCADE takes along what was passed on. */
-export function setRights(steps: Step[], relation: Relation, wanted: readonly Right[]): void {
-  const list = (rights: readonly Right[]) =>
-    JSON.stringify(rights.map((right) => `${keyOfRight(right)} ${right.grantable}`).sort())
-  if (list(relation.rights) === list(wanted)) return
+/** All of them go and those that are wanted come back: CASCADE takes along what was passed on. What several roles granted is granted once. */
+export function setRights(steps: Step[], relation: Relation, rights: readonly Right[]): void {
+  const wanted = mergeRights(rights)
+  const list = (some: readonly Right[]) =>
+    JSON.stringify(some.map((right) => `${keyOfRight(right)} ${right.grantable}`).sort())
+  if (list(mergeRights(relation.rights)) === list(wanted)) return
   steps.push(...revokeAll(relation, 'it leads to values'))
   for (const right of wanted)
     steps.push({
@@ -25,10 +26,24 @@ export function restoreRights(steps: Step[], relation: Relation, remembered: rea
   if (key(relation.rights) === key(remembered)) return
   // What is given back is not judged by its result.
   steps.push(...revokeAll(relation, 'masking ends').map(({ change: _, ...step }) => step))
-  const byOwner = remembered.filter(({ grantor }) => grantor === relation.owner)
-  const passedOn = remembered.filter(({ grantor }) => grantor !== relation.owner)
-  for (const right of [...byOwner, ...passedOn])
+  for (const right of inOrder(remembered, relation.owner))
     steps.push(giveBack(grantText(right, relation), right, relation))
+}
+
+/** One for each grantee, privilege and column; the stronger of two wins. */
+function mergeRights(rights: readonly Right[]): Right[] {
+  const merged = new Map<string, Right>()
+  for (const right of rights) {
+    const other = merged.get(keyOfRight(right))
+    if (!other || (right.grantable && !other.grantable)) merged.set(keyOfRight(right), right)
+  }
+  return [...merged.values()]
+}
+
+/** A grantor must hold its right before it passes it on: without it, PostgreSQL may warn and grant nothing. */
+function inOrder(rights: readonly Right[], owner: string): Right[] {
+  const ordered = withoutOrphans(rights, owner)
+  return [...ordered, ...rights.filter((right) => !ordered.includes(right))]
 }
 
 function revokeAll(relation: Relation, why: string): Step[] {

@@ -52,8 +52,8 @@ export function rememberRights(
   return withoutOrphans([...kept, ...byHand], owner).map(trace)
 }
 
-/** Drops rights whose grantor may no longer pass them on, as PostgreSQL does. */
-function withoutOrphans(rights: readonly Right[], owner: string): Right[] {
+/** Drops rights whose grantor may no longer pass them on, as PostgreSQL does. Each comes behind the one that it was granted by. */
+export function withoutOrphans(rights: readonly Right[], owner: string): Right[] {
   const kept = new Set<Right>()
   const may = ({ grantor, privilege, column }: Right) =>
     grantor === owner ||
@@ -68,7 +68,7 @@ function withoutOrphans(rights: readonly Right[], owner: string): Right[] {
     grew = false
     for (const right of rights) if (!kept.has(right) && may(right)) grew = !!kept.add(right)
   }
-  return rights.filter((right) => kept.has(right))
+  return [...kept]
 }
 
 /** True for a grantee that was exempt when the record was written. `exempt`: the roles by that record. */

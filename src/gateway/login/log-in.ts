@@ -106,9 +106,9 @@ async function openAnywhere({ database, signal }: LogInOptions) {
 async function openAtPrimary(options: LogInOptions) {
   const { database, ports, signal } = options
   const { others, ...first } = database.address
-  if (!others || database.isUnbound) return await openAnywhere(options)
+  if (!others) return await openAnywhere(options)
   const places = [first, ...others]
-  const primary = await ports.findPrimary(database.id).catch(() => undefined)
+  const primary = await ports.findPrimary(database.neighbourId ?? database.id).catch(() => undefined)
   const at = places.findIndex((place) => primary && isSamePlace(place, primary))
   const place = places[at]
   if (!place) return refuse('NoPrimary')

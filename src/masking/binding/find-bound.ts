@@ -19,6 +19,8 @@ export interface Bound {
     }
   /** Sessions that ask for read-only transactions go to a standby. */
   readonly readsAtStandby?: boolean
+  /** Of a database that is not bound: the bound one whose binding leads to its server. */
+  readonly neighbourId?: string
 }
 
 interface LocatedPlace extends Place {

@@ -40,6 +40,7 @@ export async function findUnbound(
         id: `${serverOf(binding)}/${name}`,
         target: target.replace(/\/databases\/[^/]*$/, `/databases/${name.toLowerCase()}`),
         isReached: true,
+        neighbourId: id,
         address: { ...address, database: name },
       }
     }),

@@ -234,6 +234,34 @@ forEachCluster((cluster) => {
           ])
         },
       )
+
+      clause(
+        'ENF-412',
+        'What several roles granted to one comes back by each of them when masking ends, with the grant option where it had one, and…',
+        async () => {
+          const all = async () =>
+            (await listPrivileges(target.database, Object.values(roles))).filter(
+              (line) => /TRIGGER|SELECT|REFERENCES/.test(line) && !line.includes(` to ${roles.owner} `),
+            )
+          const what = 'trigger, select, references on public.t'
+          await run(`grant ${what} to :ann, :dan with grant option; grant insert on public.t to :cid`)
+          // Against the order of names, too: each role passes on what the one behind it in the alphabet gave.
+          await as('dan', `grant ${what} to :cid with grant option`)
+          await as('cid', `grant ${what} to :bea with grant option`)
+          await as('bea', `grant ${what} to :ann`)
+          const given = await all()
+          for (const exempt of [['ann'], ['ann', 'bea', 'cid', 'dan'], []] as const) {
+            const wanted = policy(
+              [rule('public.t.mail')],
+              exempt.map((one) => roles[one]),
+            )
+            await reconcile(target.database, wanted)
+            assert.deepEqual((await reconcile(target.database, wanted)).steps, [], `${exempt} are exempt`)
+            await release()
+            assert.deepEqual(await all(), given, `${exempt} were exempt`)
+          }
+        },
+      )
     })
   })
 })

@@ -7,8 +7,8 @@ import { useGateway } from '../../support/gateway.ts'
 import { bindingOf } from '../../support/masked-database.ts'
 import { findFreePort, openNetwork } from '../../support/network.ts'
 
-describe('a binding that has not logged in where it leads', () => {
-  const gateway = useGateway()
+function usePlaces(settings: Parameters<typeof useGateway>[0] = {}) {
+  const gateway = useGateway(settings)
   const own = () => bindingOf(gateway.masked().url)
   const bind = async (changes: object) => {
     const binding = { ...own(), ...changes }
@@ -36,6 +36,12 @@ describe('a binding that has not logged in where it leads', () => {
     for (const name of names())
       await assert.rejects(read(name), { code: '57P03', message: /has not logged in/ }, what)
   }
+
+  return { gateway, own, bind, names, read, letsIn, refuses }
+}
+
+describe('a binding that has not logged in where it leads', () => {
+  const { gateway, bind, names, read, letsIn, refuses } = usePlaces()
 
   // The writer of a binding names a machine that stands between the clients and the server.
   clause(
@@ -87,6 +93,11 @@ describe('a binding that has not logged in where it leads', () => {
       await letsIn('a server that was away')
     },
   )
+})
+
+describe('a binding with a host that it does not log in to', () => {
+  const { gateway, own, bind, letsIn } = usePlaces({ MASQUERADE_GATEWAY_UNBOUND: '1' })
+  const enter = async (database: string) => (await gateway.connect('auditor', { database })).end()
 
   // It drops the binding and waits for roles: those would prove their passwords to it.
   clause(
@@ -112,9 +123,10 @@ describe('a binding that has not logged in where it leads', () => {
       const host = `127.0.0.1:${port},127.0.0.1:${relay.address.port}`
       assert.equal((await bind({ host, port: undefined })).connection.state, 'Reachable')
       await letsIn('the host that the binding logs in to')
+      await enter('postgres')
       relay.close()
-      for (const name of [gateway.name, gateway.name])
-        await assert.rejects(read(name), { code: '57P03', message: /takes writes is not known/ })
+      for (const name of [gateway.name, 'postgres'])
+        await assert.rejects(enter(name), { code: '57P03', message: /takes writes is not known/ })
       assert.ok(names.includes(own().user), 'the binding was there')
       assert.ok(!names.includes('auditor'), names.join())
       await bind({})
