@@ -22,8 +22,8 @@ export function createNeighbourWarning({ connections, logins, log, audit }: Opti
   const ask = async (id: string): Promise<void> => {
     try {
       const neighbour = await connections.openFit(id)
-      if (neighbour) await logins.settle(neighbour, id)
-      audit(id)
+      // Two databases that wait for each other would have themselves audited without a pause.
+      if (neighbour && (await logins.settle(neighbour, id)).changed > 0) audit(id)
     } catch (err) {
       log.warn({ databaseId: id, err }, 'login roles could not be kept from a role that is exempt elsewhere')
     }

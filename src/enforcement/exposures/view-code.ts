@@ -78,7 +78,7 @@ function readReaders(scene: Scene): Promise<ReadRow[]> {
         and d.classid = 'pg_catalog.pg_rewrite'::regclass
       join pg_catalog.pg_rewrite w on w.oid = d.objid and w.ev_enabled <> 'D'
       join pg_catalog.pg_class c on c.oid = w.ev_class and c.oid <> a.reader
-      join pg_catalog.pg_roles r on r.oid = c.relowner and r.rolname <> all(${[...book.ofWatched, ...twinOwners]}::text[])
+      join pg_catalog.pg_roles r on r.oid = c.relowner and r.rolname <> all(${twinOwners}::text[])
       where not a.ends
     )
     select distinct v.oid::regclass::text as view, m.maker, n.nspname::text as schema, c.relname::text as name, o.rolname::text as owner,

@@ -116,7 +116,7 @@ forUsualCluster((cluster) => {
 
     clause(
       'GATE-303',
-      'A role becomes exempt only where no login role of another bound database is a member of it, by the catalog of the server itself…',
+      'A new entry of the exempt list counts only where no login role of another database is a member of it,…',
       async () => {
         assert.equal(await holds(role('doctors')), true)
         assert.equal(await exempt(role('doctors')), 'Pending')
@@ -140,7 +140,7 @@ forUsualCluster((cluster) => {
 
     clause(
       'GATE-303',
-      'A role becomes exempt only where no login role of another bound database is a member of it…',
+      'A new entry of the exempt list counts only where no login role of another database is a member of it,…',
       async () => {
         await giveAna(role('nurses'))
         // The server of the neighbour is gone: its connections are refused at once.
