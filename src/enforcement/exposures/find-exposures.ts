@@ -20,6 +20,7 @@ import { foreignKeyCode } from './foreign-key-code.ts'
 import { grantKinds } from './grants.ts'
 import { objectKinds } from './objects.ts'
 import { oracleKinds } from './oracles.ts'
+import { parameterGrant } from './parameter-grants.ts'
 import { policyCode } from './policy-code.ts'
 import { policyOracleKinds } from './policy-oracles.ts'
 import { readRoleBook } from './role-book.ts'
@@ -32,6 +33,7 @@ import { viewCode } from './view-code.ts'
 export const exposureKinds: readonly ExposureKind[] = [
   ...roleKinds,
   ...grantKinds,
+  parameterGrant,
   ...codeGrantKinds,
   foreignKeyCode,
   policyCode,

@@ -115,6 +115,12 @@ forEachCluster((cluster) => {
   )
 
   clause(
+    'ENF-419',
+    'A masked role that was granted SET on a setting that loads libraries, or ALTER SYSTEM on one that…',
+    playAll('ENF-419'),
+  )
+
+  clause(
     'ENF-113',
     "A row policy that compares a masked column with a value of the reader's choice, a setting or a row of a table that…",
     playAll('ENF-113'),

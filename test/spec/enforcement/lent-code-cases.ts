@@ -316,4 +316,30 @@ export const lentCodeCases: readonly ExposureCase[] = [
     leak: 'select last_value from public.numbers',
     shows: /4711/,
   },
+  {
+    code: 'ParameterGrant',
+    clause: 'ENF-419',
+    what: 'SET on a list of libraries that a session loads',
+    severity: 'high',
+    versions: { from: 150000 },
+    setup: 'grant set on parameter session_preload_libraries to $analyst',
+    leak: async (_session, _owner, url) => {
+      const client = new pg.Client({
+        connectionString: url,
+        options: '-c session_preload_libraries=chosen_by_me',
+      })
+      await client.connect()
+      await client.end()
+      return 'nothing'
+    },
+    shows: /could not access file "chosen_by_me"/,
+  },
+  {
+    code: 'ParameterGrant',
+    clause: 'ENF-419',
+    what: 'ALTER SYSTEM on the schemas of names in all sessions',
+    severity: 'high',
+    versions: { from: 150000 },
+    setup: 'grant alter system on parameter search_path to $analyst',
+  },
 ]
