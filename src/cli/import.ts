@@ -37,7 +37,8 @@ Usage: masquerade import FILE [FILE …] [--dry-run] [--invite [--hours N] [--in
 Each file has one JSON object to a line, or is CSV with a header where its name ends in .csv. Objects that are not there are
 created, others are changed where a line differs from them: properties that the line does not have stay, null clears one.
 A second import of a file changes nothing. A file is imported whole or not at all; what is wrong in it is listed by
-line, up to ${maxFaults} faults. Other changes of the objects that it changes wait until it ends.
+line, up to ${maxFaults} faults. Other changes of the objects that it changes wait until it ends. A pipe is refused: a file may be
+read twice.
 
 Properties have the names of the API; ids are GUIDs of your own choice. A line without an id is about the user of its
 userPrincipalName, the group of its displayName, the application of its appId or the device of its deviceId.
@@ -159,7 +160,7 @@ async function attempt(
       const outcome = await importDirectory(tx, {
         tenantId,
         fileName: basename(file),
-        chunks: readFile(file, size, progress),
+        chunks: readChunks(file, size, progress),
         format: /\.csv$/i.test(file) ? 'csv' : 'json',
         prune: values.prune ?? false,
         ...(inviteHours !== undefined && { inviteHours }),
@@ -183,19 +184,28 @@ async function attempt(
 async function sizeOf(file: string): Promise<number> {
   try {
     const found = await stat(file)
-    if (!found.isDirectory()) return found.size
+    if (found.isFile()) return found.size
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException
     throw new OperatorError(`${file} cannot be read (${code}).`, { cause })
   }
-  throw new OperatorError(`${file} is a directory.`)
+  // A pipe can be read once. An import that is tried before it is confirmed, or run again after a deadlock, reads the file again.
+  throw new OperatorError(`${file} is no regular file. Write the lines to a file, and import that.`)
 }
 
-async function* readFile(file: string, size: number, progress: Progress): AsyncGenerator<Uint8Array> {
+/** The chunks of a file that is to have this size. */
+export async function* readChunks(
+  file: string,
+  size: number,
+  progress: Progress,
+): AsyncGenerator<Uint8Array> {
   let done = 0
   for await (const chunk of createReadStream(file, { highWaterMark: 256 * 1024 })) {
     done += chunk.length
     progress.say(`${file}: read ${size === 0 ? 100 : Math.floor((done / size) * 100)}%`)
     yield chunk
   }
+  // Where a part of the lines is missing, --prune would remove what they name.
+  if (done < size)
+    throw new OperatorError(`${file} has become shorter while it was read. Nothing was imported from it.`)
 }

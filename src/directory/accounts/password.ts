@@ -42,6 +42,12 @@ export function checkPassword(password: string, userPrincipalName: string): void
     fail('PasswordTooWeak', {}, { target: 'passwordProfile.password' })
 }
 
+/** The hash to store. Refuses a password that `checkPassword` refuses. */
+export async function hashPassword(password: string, userPrincipalName: string): Promise<string> {
+  checkPassword(password, userPrincipalName)
+  return await hash(password, options)
+}
+
 export interface PasswordWishes {
   /** The person has to choose another at the next sign-in. */
   readonly mustChange?: boolean
@@ -66,8 +72,7 @@ export async function setPassword(
     select user_principal_name from directory_object
     where tenant_id = ${tenantId} and id = ${userId} and kind = 'user' and deleted_at is null`
   if (!user) fail('ObjectNotFound', { id: userId })
-  checkPassword(password, user.user_principal_name ?? '')
-  const hashed = await hash(password, options)
+  const hashed = await hashPassword(password, user.user_principal_name ?? '')
   const stored = await tx`
     insert into user_password (tenant_id, user_id, hash, must_change, expires_at, changed_at)
     values (${tenantId}, ${userId}, ${hashed}, ${mustChange}, ${expiresAt}, clock_timestamp())

@@ -1,5 +1,6 @@
 import type { Tx } from '../../db/database.ts'
 import type { Fragment } from '../../db/query.ts'
+import { codeOf, sqlstate } from '../../kernel/sqlstate.ts'
 import { memberKinds, ownerKinds, roleMemberKinds } from '../membership/relations.ts'
 import type { GivenRight } from '../rights/carried-rights.ts'
 import {
@@ -10,6 +11,7 @@ import {
   findOwnClientFaults,
   findRepeatedEdges,
 } from './find-faults.ts'
+import type { MadePasswords } from './first-passwords.ts'
 import { type Definition, type ImportCounts, ImportFailed, maxFaults } from './import-result.ts'
 import {
   dropUnchanged,
@@ -33,6 +35,8 @@ interface Staged {
   readonly faults: readonly Fault[]
   /** The rights that masking gives. */
   listGiven(): Promise<readonly GivenRight[]>
+  /** Called before any object is locked, once the staged objects are the new ones alone. */
+  makePasswords(): Promise<MadePasswords>
   /** Called once every line has its ids, before any is dropped. */
   rememberSpoken(): Promise<Spoken> | undefined
 }
@@ -43,6 +47,8 @@ interface Applied {
   readonly unchanged: number
   /** The changes that `logImport` is to log. */
   readonly unlogged: number
+  /** Of the new users, to be stored. */
+  readonly passwords: MadePasswords
   readonly spoken: Spoken | undefined
 }
 
@@ -77,13 +83,17 @@ export async function applyStaged(tx: Tx, tenantId: string, staged: Staged): Pro
   faults.push(...(await resolveNamedMembers(tx, tenantId, left(), staged.listGiven)))
   const spoken = await staged.rememberSpoken()
   const same = await dropRepeated(tx, tenantId, counts)
-  const objects = await applyObjects(tx, tenantId, counts.object, faults)
+  const objects = await applyObjects(tx, tenantId, staged, faults)
   const defined = await storeDefinitions(tx, tenantId, definitions)
   faults.push(...defined.faults)
   faults.push(...(await checkCustomProperties(tx, tenantId, left())))
+  if (edges.some(({ stage }) => counts[stage] > same[stage])) await lockEnds(tx, tenantId)
   for (const rules of edges) {
     const fresh = counts[rules.stage] - same[rules.stage]
-    if (fresh > 0) faults.push(...(await storeEdges(tx, tenantId, rules, fresh, faults)))
+    if (fresh === 0) continue
+    const stored = await storeEdges(tx, tenantId, rules, fresh, faults)
+    faults.push(...stored.faults)
+    same[rules.stage] += stored.unchanged
   }
   const extensions = counts.extension > 0 ? await storeExtensions(tx, tenantId, left()) : noExtensions
   faults.push(...extensions.faults)
@@ -94,36 +104,53 @@ export async function applyStaged(tx: Tx, tenantId: string, staged: Staged): Pro
   const total = Object.values(counts).reduce((sum, count) => sum + count, 0)
   const created = total - changed - unchanged
   const unlogged = created + changed - definitions.length + defined.unchanged
-  return { created, changed, unchanged, unlogged, spoken }
+  return { created, changed, unchanged, unlogged, passwords: objects.passwords, spoken }
 }
 
 /** Stores new objects and changes of those that are there. */
 async function applyObjects(
   tx: Tx,
   tenantId: string,
-  lines: number,
+  { counts: { object: lines }, makePasswords }: Staged,
   faults: Fault[],
-): Promise<{ changed: number; unchanged: number }> {
+): Promise<{ changed: number; unchanged: number; passwords: MadePasswords }> {
   const left = () => Math.max(maxFaults - faults.length, 1)
   const known = lines > 0 ? await moveUpdates(tx, tenantId) : 0
   faults.push(...(await findLostMatches(tx, left())))
   faults.push(...(await findOwnClientFaults(tx, tenantId, left())))
+  faults.push(...(await findIncomplete(tx, left())))
   let unchanged = known > 0 ? await dropUnchanged(tx) : 0
+  const passwords = faults.length === 0 ? await makePasswords() : noPasswords
+  faults.push(...passwords.faults)
   if (known > unchanged) {
     faults.push(...(await lockUpdates(tx, tenantId, left())))
     unchanged += await dropUnchanged(tx)
   }
   const changed = known - unchanged
-  faults.push(...(await findIncomplete(tx, left())))
   if (changed > 0) {
     faults.push(...(await findUpdateFaults(tx, left())))
     faults.push(...(await findObjectFaults(tx, tenantId, left())))
-    if (faults.length === 0) await storeUpdates(tx, tenantId)
+    if (faults.length === 0) faults.push(...(await tryUpdates(tx, tenantId)))
   }
   // Behind faults of changes they are all named already. Without any, another caller has taken a name since.
   const explain = async () => (changed > 0 && faults.length > 0 ? [] : findObjectFaults(tx, tenantId, left()))
   faults.push(...(await storeObjects(tx, tenantId, lines - known, explain, faults)))
-  return { changed, unchanged }
+  return { changed, unchanged, passwords }
+}
+
+const noPasswords: MadePasswords = { faults: [], hashed: [], invitations: [] }
+
+/** Stores the changes. Where another caller has taken a name since the names were checked, it returns the lines of that name. */
+async function tryUpdates(tx: Tx, tenantId: string): Promise<Fault[]> {
+  try {
+    await tx.savepoint((inner) => storeUpdates(inner, tenantId))
+    return []
+  } catch (error) {
+    if (codeOf(error) !== sqlstate.uniqueViolation) throw error
+    const faults = await findObjectFaults(tx, tenantId, maxFaults)
+    if (faults.length === 0) throw error
+    return faults
+  }
 }
 
 /** New objects that lack a property which they need. */
@@ -135,22 +162,42 @@ async function findIncomplete(tx: Tx, limit: number): Promise<Fault[]> {
 /** Forgets staged edges that are there already, and returns how many they were. */
 async function dropRepeated(tx: Tx, tenantId: string, counts: ImportCounts) {
   const dropped = { member: 0, roleMember: 0, owner: 0 }
-  for (const { stage } of edges) {
-    if (counts[stage] === 0) continue
-    const table = tx(stages[stage].table)
-    const { count } =
-      stage === 'owner'
-        ? await tx`
-          delete from ${table} staged using owner_edge edge
-          where edge.tenant_id = ${tenantId} and edge.object_id = staged.container_id
-            and edge.owner_id = staged.member_id`
-        : await tx`
-          delete from ${table} staged using member_edge edge
-          where edge.tenant_id = ${tenantId} and edge.container_id = staged.container_id
-            and edge.member_id = staged.member_id`
-    dropped[stage] = count
-  }
+  for (const { stage } of edges)
+    if (counts[stage] > 0) dropped[stage] = await dropPresent(tx, tenantId, stage)
   return dropped
+}
+
+async function dropPresent(tx: Tx, tenantId: string, stage: EdgeRules['stage']): Promise<number> {
+  const table = tx(stages[stage].table)
+  const { count } =
+    stage === 'owner'
+      ? await tx`
+        delete from ${table} staged using owner_edge edge
+        where edge.tenant_id = ${tenantId} and edge.object_id = staged.container_id
+          and edge.owner_id = staged.member_id`
+      : await tx`
+        delete from ${table} staged using member_edge edge
+        where edge.tenant_id = ${tenantId} and edge.container_id = staged.container_id
+          and edge.member_id = staged.member_id`
+  return count
+}
+
+/**
+ * Locks both ends of new edges before these are checked: a DELETE between the check and the insert would leave edges of a deleted
+ * object, which count once it is restored. The foreign keys take the same locks, but look for rows alone. New objects need none.
+ */
+async function lockEnds(tx: Tx, tenantId: string): Promise<void> {
+  await tx`
+    with locked as materialized (
+      select from directory_object o
+      where o.tenant_id = ${tenantId} and o.id in (
+        select container_id from import_member union select member_id from import_member
+        union select container_id from import_role_member union select member_id from import_role_member
+        union select container_id from import_owner union select member_id from import_owner
+        except select id from import_object)
+      order by o.id for key share
+    )
+    select count(*) from locked`
 }
 
 function sortFaults(faults: readonly Fault[]): Fault[] {
@@ -166,7 +213,7 @@ class Repeated extends Error {}
  */
 async function insertAll(
   tx: Tx,
-  expected: number,
+  expected: () => number,
   insert: (tx: Tx) => Fragment,
   explain: () => Promise<Fault[]>,
   known: readonly Fault[],
@@ -174,14 +221,18 @@ async function insertAll(
   try {
     await tx.savepoint(async (inner) => {
       const { count } = await insert(inner)
-      if (count < expected) throw new Repeated()
+      if (count < expected()) throw new Repeated()
     })
     return []
   } catch (error) {
     if (!(error instanceof Repeated)) throw error
+    const before = expected()
     const faults = await explain()
+    // Fewer are expected: other callers stored some, and may store more meanwhile.
+    if (expected() < before && faults.length === 0)
+      return await insertAll(tx, expected, insert, explain, known)
     const { count } = await insert(tx)
-    if (count < expected && faults.length + known.length === 0)
+    if (count < expected() && faults.length + known.length === 0)
       throw new Error('an import did not store every line')
     return faults
   }
@@ -200,7 +251,7 @@ async function storeObjects(
     select ${tenantId}, id, kind, coalesce(defaults, '{}') || properties, coalesce(created_at, now())
     from import_object where missing is null order by id
     on conflict do nothing`
-  const faults = await insertAll(tx, expected, insert, explain, known)
+  const faults = await insertAll(tx, () => expected, insert, explain, known)
   await tx`analyze directory_object`
   return faults
 }
@@ -211,10 +262,10 @@ async function storeEdges(
   rules: EdgeRules,
   expected: number,
   known: readonly Fault[],
-): Promise<Fault[]> {
+): Promise<{ faults: Fault[]; unchanged: number }> {
   const limit = Math.max(maxFaults - known.length, 1)
   const faults = await findEdgeFaults(tx, tenantId, rules, limit)
-  if (faults.length > 0) return faults
+  if (faults.length > 0) return { faults, unchanged: 0 }
   const table = tx(stages[rules.stage].table)
   // In the order of the primary key: its pages are filled one after the other.
   const insert = (inner: Tx) =>
@@ -227,6 +278,12 @@ async function storeEdges(
         insert into member_edge (tenant_id, container_id, member_id)
         select ${tenantId}, container_id, member_id from ${table} order by member_id, container_id
         on conflict do nothing`
-  const explain = () => findRepeatedEdges(tx, tenantId, rules, limit)
-  return await insertAll(tx, expected, insert, explain, known)
+  let unchanged = 0
+  // Edges that callers have added since are what the file wants.
+  const explain = async () => {
+    unchanged += await dropPresent(tx, tenantId, rules.stage)
+    return await findRepeatedEdges(tx, tenantId, rules, limit)
+  }
+  const found = await insertAll(tx, () => expected - unchanged, insert, explain, known)
+  return { faults: found, unchanged }
 }

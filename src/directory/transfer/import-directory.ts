@@ -8,7 +8,7 @@ import type { GivenRight } from '../rights/carried-rights.ts'
 import { applyStaged } from './apply-staged.ts'
 import type { Fault } from './find-faults.ts'
 import { findImportedRights } from './find-imported-rights.ts'
-import { type FirstPasswords, setFirstPasswords } from './first-passwords.ts'
+import { type FirstPasswords, makeFirstPasswords, storeFirstPasswords } from './first-passwords.ts'
 import { type Definition, ImportFailed, type ImportOutcome, maxFaults } from './import-result.ts'
 import { watchAdministrators } from './keep-administrators.ts'
 import { logImport, rememberKinds } from './log-import.ts'
@@ -57,9 +57,11 @@ export async function importDirectory(tx: Tx, wishes: Import): Promise<ImportOut
     definitions,
     faults,
     listGiven,
+    makePasswords: () => makeFirstPasswords(tx, passwords, wishes.inviteHours),
     rememberSpoken: () => (wishes.prune ? rememberSpoken(tx, stage.counts) : undefined),
   })
-  const invitations = await setFirstPasswords(tx, tenantId, passwords, wishes.inviteHours)
+  const { hashed, invitations } = applied.passwords
+  await storeFirstPasswords(tx, tenantId, hashed)
   await rememberKinds(tx, tenantId)
   const pruned = applied.spoken ? await prune(tx, tenantId, applied.spoken) : nothingPruned
   await checkAdministrators()

@@ -83,8 +83,9 @@ export async function dropUnchanged(tx: Tx): Promise<number> {
 }
 
 /**
- * Locks the objects that lines change, in the order of ids as every write does, and reads them again: they were compared without
- * a lock, as most lines of a file change nothing. From here to the commit no other write changes them, so all checks judge the
+ * Locks the objects that lines change, in the order of ids as most writes do, and reads them again: they were compared without
+ * a lock, as most lines of a file change nothing. An assignment of an app role locks its resource first: of two transactions in a
+ * deadlock PostgreSQL ends one, which is run again. From here to the commit no other write changes them, so all checks judge the
  * state that is written. Returns the lines whose object was deleted meanwhile, or lost the name that the line knows it by.
  */
 export async function lockUpdates(tx: Tx, tenantId: string, limit: number): Promise<Fault[]> {

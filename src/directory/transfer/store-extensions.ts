@@ -15,6 +15,15 @@ export async function storeExtensions(tx: Tx, tenantId: string, limit: number): 
   const same = await tx`
     delete from import_extension staged using open_extension present
     where ${isSame} and present.properties = staged.properties`
+  // A caller that creates or deletes extensions, or deletes the object, waits from here: the checks judge the state that is written.
+  await tx`
+    with locked as materialized (
+      select from directory_object o
+      where o.tenant_id = ${tenantId} and o.id in (
+        select object_id from import_extension except select id from import_object)
+      order by o.id for key share
+    )
+    select count(*) from locked`
   // Until the commit they stay: one that is deleted meanwhile is created, and not logged as a change.
   await tx`
     with locked as materialized (

@@ -69,15 +69,22 @@ describe('an import beside other writes', () => {
   }
 
   /** Calls `act` before each statement of this form, with `?` for its values. */
-  const actBefore = (form: RegExp, act: () => Promise<void>) => (tx: Tx) =>
-    new Proxy(tx, {
-      apply(target, self, args) {
-        const [strings] = args as [readonly string[] | string]
-        const run = () => Reflect.apply(target as never, self, args)
-        const isMeant = typeof strings !== 'string' && form.test(strings.join('?'))
-        return isMeant ? act().then(run) : run()
-      },
-    })
+  const actBefore =
+    (form: RegExp, act: () => Promise<void>) =>
+    (tx: Tx): Tx =>
+      new Proxy(tx, {
+        apply(target, self, args) {
+          const [strings] = args as [readonly string[] | string]
+          const run = () => Reflect.apply(target as never, self, args)
+          const isMeant = typeof strings !== 'string' && form.test(strings.join('?'))
+          return isMeant ? act().then(run) : run()
+        },
+        get: (target, key) =>
+          key === 'savepoint'
+            ? (run: (inner: Tx) => Promise<unknown>) =>
+                tx.savepoint((inner) => run(actBefore(form, act)(inner)))
+            : Reflect.get(target, key),
+      })
 
   const waiting = async (text: string) =>
     (
@@ -208,7 +215,7 @@ describe('an import beside other writes', () => {
   )
 
   const refusedLines =
-    'A line whose object is deleted or renamed while the import runs, or whose new object gets a name that another caller…'
+    'A line whose object is deleted or renamed while the import runs, or whose new object gets a unique name that…'
   const named = ({ name }: { name: string }, department: string) => ({
     type: 'user',
     userPrincipalName: name,
@@ -286,4 +293,190 @@ describe('an import beside other writes', () => {
     assert.equal((await importing).created, 1)
     assert.equal((await get(path)).floor, 2)
   })
+
+  /** Calls `act` once, before the first statement of this form. */
+  const actOnceBefore = (form: RegExp, act: () => Promise<void>) => {
+    let isDone = false
+    const watch = actBefore(form, async () => {
+      if (isDone) return
+      isDone = true
+      await act()
+    })
+    return { watch, isDone: () => isDone }
+  }
+
+  clause(
+    'DIR-374',
+    'An import makes the passwords and invitations of new users before it locks the objects that it changes: changes of…',
+    async () => {
+      const ada = await addUser()
+      const { passwordProfile: _, ...fresh } = user(nameOf('new'))
+      let patched: Promise<TestResponse> | undefined
+      const { watch, isDone } = actOnceBefore(/from import_object where kind = 'user'/, async () => {
+        let isAnswered = false
+        patched = call('PATCH', `/users/${ada.id}`, { jobTitle: 'Cook' })
+        void patched.then(() => {
+          isAnswered = true
+        })
+        await waitUntil('it is answered or waits', async () => isAnswered || (await waiting('%')) > 0)
+        assert.ok(isAnswered, 'a change of an object of the file waits')
+      })
+      const outcome = await importLines(
+        [
+          { type: 'user', id: ada.id, department: 'Sales' },
+          { type: 'user', ...fresh, initialPassword: 'Long-enough-42' },
+        ],
+        { watch },
+      )
+      assert.ok(isDone())
+      assert.equal((await patched)?.status, 204)
+      assert.deepEqual([outcome.created, outcome.changed], [1, 1])
+      const seen = await get(`/users/${ada.id}?$select=department,jobTitle`)
+      assert.deepEqual([seen.department, seen.jobTitle], ['Sales', 'Cook'])
+      const stored = await service.database.sql`
+        select from user_password join directory_object o on o.id = user_id
+        where o.user_principal_name = ${fresh.userPrincipalName} and must_change and hash like '$argon2id$%'`
+      assert.equal(stored.length, 1)
+    },
+  )
+
+  clause(
+    'DIR-375',
+    'A membership, owner or extension of a file whose objects are deleted while the import runs is a fault; from its check to…',
+    async () => {
+      for (const type of ['member', 'owner', 'extension']) {
+        const [group, member] = [await addGroup(), await addUser()]
+        const line = {
+          member: { group: group.id, member: member.id },
+          owner: { object: group.id, owner: member.id },
+          extension: {
+            object: group.id,
+            extensionName: 'com.example.desk',
+            applicationId: randomUUID(),
+            data: { floor: 1 },
+          },
+        }[type]
+        const deleted: Promise<TestResponse>[] = []
+        // Behind the check of the lines.
+        const { watch, isDone } = actOnceBefore(
+          /^\s*insert into (member_edge|owner_edge|open_extension)/,
+          async () => {
+            let answered = 0
+            deleted.push(call('DELETE', `/groups/${group.id}`))
+            void deleted[0]?.then(() => answered++)
+            await waitUntil('it is answered or waits', async () => answered > 0 || (await waiting('%')) > 0)
+            assert.equal(answered, 0, `a ${type} of a deleted group`)
+          },
+        )
+        assert.equal((await importLines([{ type, ...line }], { watch })).created, 1)
+        assert.ok(isDone(), type)
+        assert.equal((await deleted[0])?.status, 204)
+      }
+    },
+  )
+
+  clause(
+    'DIR-375',
+    'A membership, owner or extension of a file whose objects are deleted while the import runs is a fault; from its check to…',
+    async () => {
+      const [group, member] = [await addGroup(), await addUser()]
+      const { importing, answers } = await importWhile(
+        [{ type: 'member', group: group.id, member: member.id }],
+        [() => call('DELETE', `/users/${member.id}`)],
+      )
+      assert.equal(answers[0]?.status, 204)
+      assert.deepEqual(await faultsOf(importing), [`1: There is no member ${member.id}.`])
+    },
+  )
+
+  clause(
+    'DIR-381',
+    'A membership or owner of a file that a caller adds while the import runs is unchanged. It is a fault where the file…',
+    async () => {
+      for (const relation of ['members', 'owners'] as const) {
+        const group = await addGroup()
+        const [one, two] = [await addUser(), await addUser()]
+        const lineOf = ({ id }: { id: string }) =>
+          relation === 'members'
+            ? { type: 'member', group: group.id, member: id }
+            : { type: 'owner', object: group.id, owner: id }
+        let isAdded = false
+        const addOnce = async () => {
+          if (isAdded) return
+          isAdded = true
+          assert.equal((await addTo(group.id, relation, one.id)).status, 204)
+        }
+        const watch = (tx: Tx) =>
+          new Proxy(tx, {
+            get: (target, key, self) =>
+              key === 'savepoint'
+                ? async (run: (inner: Tx) => Promise<unknown>) => {
+                    await addOnce()
+                    return await tx.savepoint(run)
+                  }
+                : Reflect.get(target, key, self),
+          })
+        const outcome = await importLines([lineOf(one), lineOf(two)], { watch })
+        assert.ok(isAdded)
+        assert.deepEqual([outcome.created, outcome.unchanged], [1, 1])
+        const listed = (await get(`/groups/${group.id}/${relation}`)).value
+        assert.deepEqual(listed.map(({ id }: { id: string }) => id).sort(), [one.id, two.id].sort())
+        const logged = await service.database.sql`
+          select from change_log where entity_id = ${group.id} and data ->> 'id' = ${one.id}`
+        assert.equal(logged.length, 1, 'it is logged once')
+        const doubled = { ...lineOf(await addUser()) }
+        assert.deepEqual(await faultsOf(importLines([doubled, doubled])), ['2: It says the same as line 1.'])
+      }
+    },
+  )
+
+  clause(
+    'DIR-382',
+    'Names that a caller takes while the import runs are faults of their lines, also the new name of an object that a line…',
+    async () => {
+      const ada = await addUser()
+      const taken = nameOf('zoe')
+      const { watch, isDone } = actOnceBefore(
+        /^\s*update directory_object o set properties = merged/,
+        async () => {
+          await create('/users', user(taken))
+        },
+      )
+      const importing = importLines([{ type: 'user', id: ada.id, userPrincipalName: taken }], { watch })
+      assert.deepEqual(await faultsOf(importing), [
+        '1: The userPrincipalName is in use in the directory already.',
+      ])
+      assert.ok(isDone())
+      assert.equal((await get(`/users/${ada.id}`)).userPrincipalName, ada.name)
+    },
+  )
+
+  clause(
+    'DIR-382',
+    'Names that a caller takes while the import runs are faults of their lines, also the new name of an object that a line…',
+    async () => {
+      const { id } = await addUser()
+      const extensionName = 'com.example.desk'
+      const line = {
+        type: 'extension',
+        object: id,
+        extensionName,
+        applicationId: randomUUID(),
+        data: { floor: 1 },
+      }
+      const { importing, answers } = await importWhile(
+        [line],
+        [
+          () =>
+            call('POST', `/users/${id}/extensions`, {
+              '@odata.type': 'vendor.graph.openTypeExtension',
+              extensionName,
+              floor: 2,
+            }),
+        ],
+      )
+      assert.equal(answers[0]?.status, 201, answers[0]?.text)
+      assert.deepEqual(await faultsOf(importing), ['1: The object has an extension of this name already.'])
+    },
+  )
 })

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import { readChunks } from '../../../src/cli/import.ts'
 import type { Database } from '../../../src/db/database.ts'
 import { exportDirectory } from '../../../src/directory/transfer/export-directory.ts'
 import { importDirectory } from '../../../src/directory/transfer/import-directory.ts'
@@ -469,6 +470,35 @@ describe('import and export from the command line', () => {
     for (const { code } of await Promise.all(wrong.map((args) => runHere(args, { environment }))))
       assert.notEqual(code, 0)
   })
+
+  clause(
+    'DIR-380',
+    '`masquerade import` takes regular files alone, and fails where one has become shorter while it is read: an import that…',
+    async () => {
+      const environment = {
+        MASQUERADE_DATA_DIR: service.dataDir,
+        MASQUERADE_DATABASE_URL: service.databaseUrl,
+      }
+      // Like a pipe that was read to its end: it can be opened, and ends at once.
+      for (const options of [[], ['--dry-run'], ['--prune', '--yes']]) {
+        const { code, stderr } = await runHere(['import', '/dev/null', ...options], { environment })
+        assert.equal(code, 1, stderr)
+        assert.match(stderr, /\/dev\/null is no regular file/)
+      }
+      const path = join(service.dataDir, 'short.jsonl')
+      const text = lines(user())
+      const size = Buffer.byteLength(text)
+      await writeFile(path, text)
+      const progress = { say() {}, end() {} }
+      const read = async (length: number) => {
+        let bytes = Buffer.alloc(0)
+        for await (const chunk of readChunks(path, length, progress)) bytes = Buffer.concat([bytes, chunk])
+        return bytes.toString()
+      }
+      assert.equal(await read(size), text)
+      await assert.rejects(read(size + 1), /has become shorter/)
+    },
+  )
 
   clause(
     'DIR-282',
