@@ -7,9 +7,9 @@ import {
   type ClientApplication,
   findClientApplication,
 } from '../directory/applications/find-client-application.ts'
+import { readSignInWays } from '../directory/applications/redirect-uris.ts'
 import { isUuid } from '../kernel/uuid.ts'
 import { describeKeys } from './client-certificates.ts'
-import { usableRedirectUris } from './redirect-uris.ts'
 import { deviceGrant, onBehalfOfGrant } from './route.ts'
 
 /**
@@ -56,14 +56,7 @@ function propertiesOf(
 }
 
 function describeClient({ app_id, properties, ...ids }: ClientApplication): AdapterPayload {
-  const web = properties.web?.redirectUris ?? []
-  const spa = properties.spa?.redirectUris ?? []
-  const native = properties.publicClient?.redirectUris ?? []
-  const isFallbackPublic = properties.isFallbackPublicClient === true
-  // Public only by the registration's own word: an application without a secret does not become one.
-  const isPublic = isFallbackPublic || (spa.length > 0 && web.length === 0)
-  const kind: 'native' | 'web' = isPublic && native.length > 0 ? 'native' : 'web'
-  const redirectUris = usableRedirectUris([...web, ...spa, ...(isPublic ? native : [])], kind)
+  const { isPublic, maySignInDevices, kind, redirectUris } = readSignInWays(properties)
   const common = {
     ...ids,
     client_id: app_id,
@@ -79,7 +72,7 @@ function describeClient({ app_id, properties, ...ids }: ClientApplication): Adap
     ? {
         ...common,
         token_endpoint_auth_method: 'none',
-        grant_types: [...new Set([...code, ...(isFallbackPublic ? [deviceGrant, 'refresh_token'] : [])])],
+        grant_types: [...new Set([...code, ...(maySignInDevices ? [deviceGrant, 'refresh_token'] : [])])],
       }
     : {
         ...common,

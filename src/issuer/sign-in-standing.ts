@@ -8,7 +8,7 @@ import {
 import type { Query } from '../db/query.ts'
 import { findActiveUser } from '../directory/accounts/find-active-user.ts'
 import { isOlderThanPassword } from '../directory/accounts/password.ts'
-import { devicePlace, namePlace } from '../directory/applications/client-proofs.ts'
+import { devicePlace, nameAnyPort, namePlace } from '../directory/applications/client-proofs.ts'
 import { readRedirectOrigin } from '../directory/applications/redirect-origins.ts'
 import { clientFactsOf } from './client-facts.ts'
 import { requireStandingProof } from './client-proof.ts'
@@ -71,17 +71,22 @@ export function requireStandingSignIn(ctx: KoaContextWithOIDC, client: Client): 
 export function readAddressProof(ctx: KoaContextWithOIDC, client: Client): string | undefined {
   const { firstParty, applicationId } = clientFactsOf(client)
   if (firstParty || !readSource(ctx)) return undefined
-  const place = readSignInOrigin(ctx) === deviceOrigin ? devicePlace : findRegistered(ctx, client)
+  const place = readSignInOrigin(ctx) === deviceOrigin ? devicePlace : findPlace(ctx, client)
   if (place === undefined) throw new errors.InvalidGrant('the application has no address of the sign-in')
   return `${applicationId}/${namePlace(place)}`
 }
 
-/** A native application is answered at any port of its registered loopback address. */
-function findRegistered(ctx: KoaContextWithOIDC, client: Client): string | undefined {
+/**
+ * A native application is answered at any port of its registered loopback address. That is named apart from the address: it ends when the
+ * application is no longer native.
+ */
+function findPlace(ctx: KoaContextWithOIDC, client: Client): string | undefined {
   const address = readSignInAddress(ctx)
   const uris = client.redirectUris ?? []
-  const withoutPort = (uri: string | undefined) => uri && Object.assign(new URL(uri), { port: '' }).href
-  return uris.find((uri) => uri === address) ?? uris.find((uri) => withoutPort(uri) === withoutPort(address))
+  if (address === undefined || uris.includes(address)) return address
+  const withoutPort = (uri: string) => Object.assign(new URL(uri), { port: '' }).href
+  const registered = uris.find((uri) => withoutPort(uri) === withoutPort(address))
+  return registered && nameAnyPort(registered)
 }
 
 /** Callers cannot change the addresses of the product's own clients, and each node has those of the portal that it serves. */

@@ -153,6 +153,15 @@ describe('sessions whose token is revoked', () => {
       assert.equal(await endedBy(client, patienceMs, remove), '57P01')
       await assert.rejects(people.connect(there.name, token), { code: '28P01' })
       assert.equal((await other.query(read)).rows.length, 1, 'by the other address')
+      // A confidential client is not answered at addresses of native ones (TOK-164).
+      const native = 'http://localhost/done'
+      const patch = (body: object) => call('PATCH', `/v1.0/applications/${applicationId}`, body)
+      await patch({ publicClient: { redirectUris: [native] } })
+      const app = await at(native)
+      const session = await people.connect(app.name, app.token())
+      const web = { redirectUris: ['https://client.example/web'] }
+      assert.equal(await endedBy(session, patienceMs, () => patch({ web })), '57P01')
+      assert.equal((await other.query(read)).rows.length, 1, 'by an address of a single page')
     },
   )
 

@@ -16,6 +16,10 @@ const evil = 'https://evil.example/take'
 const basic = 'openid offline_access User.ReadWrite'
 const rule =
   'An access token of a person ends with the address that its sign-in was answered at (TOK-134), or with the right to sign in devices: …'
+const noLongerAnswered =
+  'An address of `publicClient` counts for TOK-134 and TOK-162 only while the application is a public client: …'
+const changedKind =
+  'An address that stays registered ends tokens by TOK-162 when the application is no longer answered there: …'
 
 describe('tokens of a removed address', () => {
   let service: TestService
@@ -116,6 +120,46 @@ describe('tokens of a removed address', () => {
     await goesOn(device.access_token, 'a device has no address')
     await change(applicationId, { isFallbackPublicClient: false })
     await becomes(401, device.access_token, 'the application may not sign in devices')
+  })
+
+  clause('TOK-164', noLongerAnswered, async () => {
+    const loopback = 'http://localhost:54321/done'
+    const publicClient = { redirectUris: ['http://localhost/done'] }
+    const spa = { redirectUris: [redirectUri] }
+    const web = { redirectUris: ['https://client.example/web'] }
+    for (const [properties, confidential, back] of [
+      [{ isFallbackPublicClient: true, spa, web }, { isFallbackPublicClient: false }, true],
+      [{ isFallbackPublicClient: true, spa, web }, { isFallbackPublicClient: null }, true],
+      [{ spa }, { web }, { web: null }],
+    ] as const) {
+      const { appId, applicationId } = await register({ ...properties, publicClient })
+      const native = await signInAt(appId, loopback)
+      const lost = [...native, await exchange(native[0] ?? '')]
+      const kept = await signInAt(appId, redirectUri)
+      for (const token of [...lost, ...kept]) await goesOn(token, 'before')
+      await change(applicationId, confidential)
+      for (const token of lost) await becomes(401, token, 'the client became confidential')
+      for (const token of kept) await goesOn(token, 'confidential clients have addresses of single pages')
+      await change(applicationId, back === true ? { isFallbackPublicClient: true } : back)
+      for (const token of [...lost, ...kept]) await becomes(200, token, 'the client is public again')
+    }
+  })
+
+  clause('TOK-165', changedKind, async () => {
+    const port = 'http://localhost:54321/done'
+    const secure = 'https://localhost/done'
+    const spa = { redirectUris: [redirectUri, 'http://localhost/done', secure] }
+    const publicClient = { redirectUris: ['http://127.0.0.1/other'] }
+    const { appId, applicationId } = await register({ spa })
+    const [local, kept] = [await signInAt(appId, secure), await signInAt(appId, redirectUri)]
+    for (const token of [...local, ...kept]) await goesOn(token, 'before')
+    await change(applicationId, { publicClient })
+    for (const token of local) await becomes(401, token, 'native clients have no https on loopback')
+    const native = await signInAt(appId, port)
+    for (const token of [...native, ...kept]) await goesOn(token, 'of a native client')
+    await change(applicationId, { publicClient: null })
+    for (const token of native) await becomes(401, token, 'other ports are for native clients')
+    for (const token of [...local, ...kept]) await becomes(200, token, 'no longer native')
   })
 
   clause(
