@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import { parseDatabaseUrl } from '../../src/db/database-url.ts'
 import { type EmbeddedPostgres, startEmbedded } from '../../src/db/embedded.ts'
+import { waitUntil } from './wait-until.ts'
 
 const run = promisify(execFile)
 
@@ -94,5 +95,20 @@ export async function startStranger({ password }: Pick<StandbyPair, 'password'>)
       await server.stop()
       await rm(folder, { recursive: true, force: true })
     },
+  }
+}
+
+/** Runs it while the standby replays nothing. */
+export async function whilePaused({ sql }: Database, run: () => Promise<void>): Promise<void> {
+  await sql`select pg_wal_replay_pause()`
+  try {
+    // The function asks for the pause and does not wait for it.
+    await waitUntil('the replay is paused', async () => {
+      const [row] = await sql`select pg_get_wal_replay_pause_state() = 'paused' as paused`
+      return row?.paused
+    })
+    await run()
+  } finally {
+    await sql`select pg_wal_replay_resume()`
   }
 }

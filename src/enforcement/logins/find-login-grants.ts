@@ -7,7 +7,7 @@ export interface LoginGrant {
   readonly login: number
   readonly role: string
   readonly grantor: string
-  /** What comes before REVOKE. Empty, but for default privileges. */
+  /** The words of the statement before REVOKE. Empty, but for default privileges. */
   readonly prefix: string
   readonly privileges: string
   /** The object, as a GRANT names it. */

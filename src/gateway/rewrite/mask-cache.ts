@@ -27,7 +27,7 @@ interface Page {
   reading: Promise<void> | undefined
 }
 
-/** A node that missed the notification of another finds the change by its version, and by a whole look for what has no version (foreign keys). */
+/** A node that missed the notification of another finds the change by its version, and by a whole look a change that has no version (foreign keys). */
 const lookEveryMs = 1_000
 const readEveryMs = 10_000
 /** Of masks whose binding changes meanwhile. */

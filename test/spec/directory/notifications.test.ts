@@ -519,7 +519,7 @@ describe('change notifications', () => {
       }
       await waitUntil('the account to count again', async () => (await renew()).status === 200)
       await sql`update change_subscription set next_attempt_at = now() where id = ${subscription.id}`
-      // The change of the account passed the service by: what comes before that is noticed is not told (DIR-269).
+      // The change of the account passed the service by: changes before the service notices it are not told (DIR-269).
       await waitUntil('a delivery', async () => {
         const [row] = await sql<
           { attempts: number }[]

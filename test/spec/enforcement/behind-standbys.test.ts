@@ -11,6 +11,7 @@ import { clause } from '../../support/clause.ts'
 import { apiVersion, policyUrl, ruleUrl } from '../../support/masking.ts'
 import { startOtherNode } from '../../support/other-node.ts'
 import type { TestService } from '../../support/service.ts'
+import { whilePaused } from '../../support/standby.ts'
 import { holdsFor, waitUntil } from '../../support/wait-until.ts'
 
 const schema = `
@@ -77,26 +78,12 @@ describe('standbys that are behind', () => {
     })
   }
 
-  /** While the standby replays nothing. */
-  async function whilePaused(run: () => Promise<void>) {
-    await standby.sql`select pg_wal_replay_pause()`
-    try {
-      await waitUntil('the replay is paused', async () => {
-        const [row] = await standby.sql`select pg_get_wal_replay_pause_state() = 'paused' as paused`
-        return row?.paused
-      })
-      await run()
-    } finally {
-      await standby.sql`select pg_wal_replay_resume()`
-    }
-  }
-
   clause(
     'ENF-405',
     'Every turn, of any node and also one that changes nothing, compares the masks that the standbys show with those of the primary…',
     async () => {
       const direct = await connectDirectly('behind_analyst')
-      await whilePaused(async () => {
+      await whilePaused(standby, async () => {
         // A turn that has masked the column waits for the standby. The next ones have nothing to change.
         const first = mask('name')
         await waitUntil('the primary denies the name', () => isDenied(primary, 'name'))
@@ -123,7 +110,7 @@ describe('standbys that are behind', () => {
     'ENF-406',
     'The seven seconds of a standby that is behind (ENF-212) begin with the last change, of whatever node…',
     async () => {
-      await whilePaused(async () => {
+      await whilePaused(standby, async () => {
         assert.equal(await mask('city'), 'Pending')
         await waitUntil('the standby is left out', isLeftOut, { withinMs: 20_000 })
         // The other node has not looked at the change before.

@@ -8,6 +8,7 @@ import { clause } from '../../support/clause.ts'
 import { freshDatabase, policyUrl } from '../../support/masking.ts'
 import { openNetwork } from '../../support/network.ts'
 import { ended, endedBy } from '../../support/people.ts'
+import { whilePaused } from '../../support/standby.ts'
 import { retryUntil, waitUntil } from '../../support/wait-until.ts'
 
 const schema = `
@@ -59,21 +60,6 @@ describe('standbys of a masked database', () => {
       throw new Error('the session is at the primary')
     })
 
-  /** While the standby replays nothing. */
-  async function whilePaused(run: () => Promise<void>) {
-    await standby.sql`select pg_wal_replay_pause()`
-    try {
-      // The function asks for the pause and does not wait for it.
-      await waitUntil('the replay is paused', async () => {
-        const [row] = await standby.sql`select pg_get_wal_replay_pause_state() = 'paused' as paused`
-        return row?.paused
-      })
-      await run()
-    } finally {
-      await standby.sql`select pg_wal_replay_resume()`
-    }
-  }
-
   clause(
     'MASK-216',
     'In api-version `2026-11-01` a binding has `readOnlySessions`: `Standby` sends…',
@@ -102,13 +88,13 @@ describe('standbys of a masked database', () => {
       assert.deepEqual(rows, [{ email: 'aXXX@XXXX.com' }])
 
       const report = async () => (await masking.send('GET', `${policyUrl(db)}/enforcement`)).body
-      await whilePaused(async () => {
+      await whilePaused(standby, async () => {
         assert.equal(await mask('name'), 'Pending')
         assert.match((await report()).reason, /Not yet replayed by the standby 127\.0\.0\.1:\d+/)
       })
       await waitUntil('the standby has replayed', async () => (await report()).state === 'Enforced')
       await assert.rejects(direct.query('select name from customers'), { code: '42501' })
-      await whilePaused(async () => {
+      await whilePaused(standby, async () => {
         assert.equal(await mask('city'), 'Pending')
         const isOver = async () => (await report()).state === 'Enforced'
         await waitUntil('the standby is left out', isOver, { withinMs: 20_000 })
@@ -204,7 +190,7 @@ describe('standbys of a masked database', () => {
         ])
       }
       assert.equal(await readPort(await connect('analyst', {})), pair().primary.port)
-      await whilePaused(async () => {
+      await whilePaused(standby, async () => {
         await primary.sql`create table public.later (id int)`
         assert.equal(await readPort(await connect('analyst')), pair().primary.port)
       })
@@ -232,7 +218,7 @@ describe('standbys of a masked database', () => {
 
       const behind = await connectToStandby('auditor')
       const left = ended(behind, 20_000)
-      await whilePaused(async () => {
+      await whilePaused(standby, async () => {
         await primary.sql`create table public.still_later (id int)`
         assert.equal(await left, '57P01')
       })
