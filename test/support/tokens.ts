@@ -1,6 +1,7 @@
 import { randomUUID, sign } from 'node:crypto'
 import { directoryRoleTemplates } from '../../src/auth/directory-roles.ts'
 import { consumerTenantId } from '../../src/auth/identity.ts'
+import { issueTimeClaim } from '../../src/auth/issue-time.ts'
 import type { MaskingRole } from '../../src/auth/masking-roles.ts'
 import { normalizeScope } from '../../src/auth/role-assignments.ts'
 import { accessTokenType } from '../../src/auth/signing-keys.ts'
@@ -19,6 +20,16 @@ export interface TokenRequest {
   /** A principal of its own with this role; the scope is `/` unless said. */
   readonly role?: MaskingRole
   readonly scope?: string
+}
+
+/**
+ * The exact time of a token that the test revokes. It is a millisecond that had not begun: a token of the millisecond of a
+ * revocation is void, and tests make both in one.
+ */
+export function issuedNow(): { readonly [issueTimeClaim]: number } {
+  const before = Date.now()
+  while (Date.now() === before);
+  return { [issueTimeClaim]: Date.now() }
 }
 
 /** For tests that are about something else than the rights of people. */

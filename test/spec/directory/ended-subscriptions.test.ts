@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, describe } from 'node:test'
-import { issueTimeClaim } from '../../../src/auth/issue-time.ts'
 import { knownPermissions } from '../../../src/auth/known-permissions.ts'
 import { exchangedTokensClaim } from '../../../src/auth/token-claims.ts'
 import { caller } from '../../support/call.ts'
@@ -9,6 +8,7 @@ import { clause } from '../../support/clause.ts'
 import { addApplication, addPerson } from '../../support/issuer.ts'
 import { NotifiedClient } from '../../support/notified-client.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
+import { issuedNow } from '../../support/tokens.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 const rule =
@@ -84,7 +84,7 @@ describe('subscriptions of a revoked token', () => {
   const tokenOf = (principal: string, more: object = {}) => {
     const { claimsFor, signToken } = service.tokens
     const claims = claimsFor({ principal, permissions: ['Group.Read.All'] })
-    return signToken({ ...claims, [issueTimeClaim]: Date.now(), ...more })
+    return signToken({ ...claims, ...issuedNow(), ...more })
   }
   const signInAs = async (id: string) => {
     const { sql } = service.database
@@ -148,7 +148,7 @@ describe('subscriptions of a revoked token', () => {
     t.diagnostic('a disabled client of an exchanged token')
     const { id } = await addPerson(service)
     const { appId: appid, servicePrincipalId } = await addApplication(service)
-    const passed = { [exchangedTokensClaim]: [{ appid, [issueTimeClaim]: Date.now() }] }
+    const passed = { [exchangedTokensClaim]: [{ appid, ...issuedNow() }] }
     const subscription = await subscribe(tokenOf(id, passed))
     await hears(subscription)
     await administer('PATCH', `/servicePrincipals/${servicePrincipalId}`, 204, { accountEnabled: false })

@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
 import { directoryRoleTemplates } from '../../../src/auth/directory-roles.ts'
-import { issueTimeClaim } from '../../../src/auth/issue-time.ts'
 import { knownPermissions } from '../../../src/auth/known-permissions.ts'
 import {
   consentPermissions,
@@ -15,6 +14,7 @@ import { registerApplication } from '../../../src/directory/applications/registr
 import { clause } from '../../support/clause.ts'
 import { fillDirectory, type TestDirectory } from '../../support/directory.ts'
 import { startTestService, type TestService, type TokenRequest } from '../../support/service.ts'
+import { issuedNow } from '../../support/tokens.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 const all = Object.keys(knownPermissions)
@@ -54,7 +54,7 @@ describe('rights that are revoked while a write waits', () => {
 
   /** A token that shares no second with a revocation, as those of the issuer. */
   const tokenOf = (request: TokenRequest) =>
-    service.tokens.signToken({ ...service.tokens.claimsFor(request), [issueTimeClaim]: Date.now() })
+    service.tokens.signToken({ ...service.tokens.claimsFor(request), ...issuedNow() })
   const ask = (token: string, [method, path, body]: Request) =>
     service.request(method, `/v1.0${path}`, { token, ...(body !== undefined && { body }) })
   /** By another caller, who may do everything. */

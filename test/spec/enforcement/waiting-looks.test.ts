@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import pg from 'pg'
-import { issueTimeClaim } from '../../../src/auth/issue-time.ts'
 import { useBoundDatabase } from '../../support/bound-database.ts'
 import { clause } from '../../support/clause.ts'
 import { apiVersion, policyUrl } from '../../support/masking.ts'
+import { issuedNow } from '../../support/tokens.ts'
 import { holdsFor, waitUntil } from '../../support/wait-until.ts'
 
 const lockedTables = Array.from({ length: 16 }, (_, at) => `public.slow${at}`)
@@ -18,7 +18,7 @@ describe('looks that wait', () => {
   async function signIn() {
     const { tokens } = masking.service()
     const claims = tokens.claimsFor({ role: 'Contributor', scope: db })
-    const token = tokens.signToken({ ...claims, [issueTimeClaim]: Date.now() })
+    const token = tokens.signToken({ ...claims, ...issuedNow() })
     await tokens.settled()
     const id = String(claims.oid)
     const ask = (method: string, path: string, body?: unknown, version = apiVersion) =>

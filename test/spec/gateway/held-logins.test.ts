@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { before, describe } from 'node:test'
 import type pg from 'pg'
-import { issueTimeClaim } from '../../../src/auth/issue-time.ts'
 import { openDatabase } from '../../../src/db/database.ts'
 import { setPassword } from '../../../src/directory/accounts/password.ts'
 import { createBackendEnding } from '../../../src/enforcement/logins/end-login-sessions.ts'
@@ -12,6 +11,7 @@ import { createTestLogins } from '../../support/logins.ts'
 import { bindingOf, createMaskedDatabase } from '../../support/masked-database.ts'
 import { bringPeople, endedBy } from '../../support/people.ts'
 import { forEachCluster } from '../../support/postgres.ts'
+import { issuedNow } from '../../support/tokens.ts'
 import { retryUntil, waitUntil } from '../../support/wait-until.ts'
 
 /** Several times the documented time: machines that run tests are busy. */
@@ -144,7 +144,7 @@ describe('sessions of people whose rights change', () => {
       const { claimsFor, signToken } = service().tokens
       // In whole seconds it would outlive a password of the same second.
       const claims = claimsFor({ principal: ana.id, permissions: ['user_impersonation'] })
-      const client = await people.connect(ana.name, signToken({ ...claims, [issueTimeClaim]: Date.now() }))
+      const client = await people.connect(ana.name, signToken({ ...claims, ...issuedNow() }))
       const [{ pid } = {}] = (await client.query('select pg_backend_pid() as pid')).rows
       const busy = client
         .query(

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { before, describe } from 'node:test'
 import type pg from 'pg'
-import { issueTimeClaim } from '../../../src/auth/issue-time.ts'
 import { clientProofsClaim, exchangedTokensClaim } from '../../../src/auth/token-claims.ts'
 import { setPassword } from '../../../src/directory/accounts/password.ts'
 import { namePlace } from '../../../src/directory/applications/client-proofs.ts'
@@ -17,6 +16,7 @@ import { useGateway } from '../../support/gateway.ts'
 import { addApplication } from '../../support/issuer.ts'
 import { bringPeople, ended, endedBy } from '../../support/people.ts'
 import { openTokenGateway } from '../../support/token-gateway.ts'
+import { issuedNow } from '../../support/tokens.ts'
 import { retryUntil, waitUntil } from '../../support/wait-until.ts'
 
 /** Several times the documented time: machines that run tests are busy. */
@@ -51,8 +51,7 @@ describe('sessions whose token is revoked', () => {
     await database.transaction((tx) => setPassword(tx, tenantId, ana.id, `First-${randomUUID()}`))
     const appId = randomUUID()
     const facts = { principal: ana.id, permissions: ['user_impersonation'], applicationId: appId }
-    const token = () =>
-      tokens.signToken({ ...tokens.claimsFor(facts), [issueTimeClaim]: Date.now(), ...claims() })
+    const token = () => tokens.signToken({ ...tokens.claimsFor(facts), ...issuedNow(), ...claims() })
     token()
     await tokens.settled()
     const [client] = await database.sql<{ id: string }[]>`
@@ -123,7 +122,7 @@ describe('sessions whose token is revoked', () => {
     async () => {
       const [first, second] = [await visitor(), await visitor()]
       const who = await visitor(() => {
-        const passed = [first, second].map(({ appId: appid }) => ({ appid, [issueTimeClaim]: Date.now() }))
+        const passed = [first, second].map(({ appId: appid }) => ({ appid, ...issuedNow() }))
         return { [exchangedTokensClaim]: passed }
       })
       const disable = ({ clientId }: Visitor) =>
@@ -202,10 +201,7 @@ describe('sessions whose token is revoked', () => {
       applicationId: appId,
       permissions,
     })
-    const application = await people.connect(
-      appId,
-      tokens.signToken({ ...claims, [issueTimeClaim]: Date.now() }),
-    )
+    const application = await people.connect(appId, tokens.signToken({ ...claims, ...issuedNow() }))
 
     const ends = [
       endedBy(session, patienceMs, async () => {

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import { issueTimeClaim } from '../../../src/auth/issue-time.ts'
 import { knownPermissions } from '../../../src/auth/known-permissions.ts'
 import { lockRightsToRead } from '../../../src/auth/rights-lock.ts'
 import { lockUntilCommit } from '../../../src/db/advisory-locks.ts'
@@ -14,6 +13,7 @@ import { lockAssignments } from '../../../src/masking/role-assignments/confirm-r
 import { clause } from '../../support/clause.ts'
 import { fillDirectory } from '../../support/directory.ts'
 import { apiVersion, emailRule, policyUrl, ruleUrl, useMasking } from '../../support/masking.ts'
+import { issuedNow } from '../../support/tokens.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 const { service, send, putRule, putPolicy, bindReached } = useMasking()
@@ -91,7 +91,7 @@ async function race({ hold, revoke }: Revocation, request: (place: Place) => Req
   await database.sql`insert into oidc_state (model, id, payload) values ('Grant', ${sid}, '{}')`
   const claims = tokens.claimsFor({ role: 'Owner', scope: place.server })
   // It shares no second with a revocation, as tokens of the issuer.
-  const token = tokens.signToken({ ...claims, sid, [issueTimeClaim]: Date.now() })
+  const token = tokens.signToken({ ...claims, sid, ...issuedNow() })
   const ask = (...[verb, url, sent]: Request) =>
     service().request(verb, url.includes('?') ? url : `${url}?${apiVersion}`, { token, body: sent })
   assert.equal((await ask('GET', place.server)).status, 200)

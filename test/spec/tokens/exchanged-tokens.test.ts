@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { issueTimeClaim } from '../../../src/auth/issue-time.ts'
 import { knownPermissions } from '../../../src/auth/known-permissions.ts'
 import { exchangedTokensClaim } from '../../../src/auth/token-claims.ts'
 import {
@@ -12,6 +11,7 @@ import { askDuring } from '../../support/in-flight.ts'
 import { addApplication, addPerson, type Person } from '../../support/issuer.ts'
 import { startOtherNode } from '../../support/other-node.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
+import { issuedNow } from '../../support/tokens.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 const permission = 'User.ReadWrite'
@@ -39,7 +39,7 @@ describe('exchanged tokens', () => {
   const begin = ({ id }: Person, { appId }: Client) => {
     const { claimsFor, signToken } = service.tokens
     const claims = claimsFor({ principal: id, permissions: [permission] })
-    return signToken({ ...claims, azp: appId, [issueTimeClaim]: Date.now() })
+    return signToken({ ...claims, azp: appId, ...issuedNow() })
   }
   const exchange = async (assertion: string, { appId, secret }: Client) => {
     const response = await fetch(`${service.origin}/${service.tenantId}/oauth2/v2.0/token`, {
@@ -133,7 +133,7 @@ describe('exchanged tokens', () => {
     const { id } = await addPerson(service)
     const claims = {
       ...claimsFor({ principal: id, permissions: [permission] }),
-      [issueTimeClaim]: Date.now(),
+      ...issuedNow(),
     }
     assert.equal(await statusOf(signToken(claims)), 200)
     const [appid, iat_ms] = [service.tokens.shared.appId, Date.now()]

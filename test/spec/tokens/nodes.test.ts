@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { after, before, describe } from 'node:test'
 import * as oidc from 'openid-client'
 import { firstPartyApplications } from '../../../src/auth/first-party.ts'
-import { issueTimeClaim } from '../../../src/auth/issue-time.ts'
 import { voidTokens } from '../../../src/directory/accounts/standing.ts'
 import { purgeState } from '../../../src/issuer/state-adapter.ts'
 import { Browser, type Page } from '../../support/browser.ts'
@@ -11,6 +10,7 @@ import { addApplication, addPerson, claimsOf, type Person, trustService } from '
 import { startOtherNode } from '../../support/other-node.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
 import { endGrace, redirectUri, signIn, signInDevice, singlePage } from '../../support/sign-in.ts'
+import { issuedNow } from '../../support/tokens.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 const publicUrl = 'https://masquerade.example'
@@ -74,7 +74,7 @@ describe('several nodes on one database', () => {
         const token = other.tokens.signToken({
           ...claims,
           sid: 'a sign-in',
-          [issueTimeClaim]: Date.now(),
+          ...issuedNow(),
         })
         assert.equal(await statusOf(token), 200, what)
         await revoke(id)
