@@ -16,6 +16,17 @@ export function startOtherNode(
   })
 }
 
+/**
+ * Two nodes of one issuer. They compare with the store later than any test waits: what one learns sooner of the other, it has
+ * heard.
+ */
+export async function startNodesThatHear(): Promise<[TestService, TestService]> {
+  const settings = { MASQUERADE_TOKEN_CHECK_SECONDS: '300' }
+  const first = await startTestService(settings)
+  const MASQUERADE_PUBLIC_URL = first.auth.identity.origin()
+  return [first, await startOtherNode(first, { ...settings, MASQUERADE_PUBLIC_URL })]
+}
+
 /** Another node beside that of `gateway`, for one file. */
 export function useOtherNode(gateway: ReturnType<typeof useGateway>) {
   const opened: pg.Client[] = []

@@ -1,105 +1,43 @@
 import assert from 'node:assert/strict'
-import { randomUUID } from 'node:crypto'
-import { after, before, describe } from 'node:test'
-import { type Database, openDatabase } from '../../../src/db/database.ts'
+import { before, describe } from 'node:test'
 import { clause } from '../../support/clause.ts'
-import { fillDirectory, type TestDirectory } from '../../support/directory.ts'
-import { bindingOf, createMaskedDatabase } from '../../support/masked-database.ts'
-import { freshDatabase, useMasking } from '../../support/masking.ts'
+import { useLoginRoles } from '../../support/login-roles.ts'
 import { forEachCluster } from '../../support/postgres.ts'
 import { waitUntil } from '../../support/wait-until.ts'
-
-type Target = Awaited<ReturnType<typeof createMaskedDatabase>>
 
 forEachCluster((cluster) => {
   for (const isSuperuser of [true, false])
     describe(`privileges and objects of login roles, bound ${isSuperuser ? 'with' : 'without'} a superuser`, () => {
-      const masking = useMasking({ MASQUERADE_AUDIT_SECONDS: '3600' })
-      const db = freshDatabase()
-      const opened: Database[] = []
-      let target: Target
-      let directory: TestDirectory
-      let databaseId = ''
-      let [keepers, readers, owner, binder] = ['', '', '', '']
-      const run = (text: string) => target.database.sql.unsafe(text)
-      const controller = () => masking.service().enforcement
-      const settle = () => controller().settle(databaseId)
-      const exempt = async (...entries: string[]) => {
-        const put = await masking.putPolicy(db, {
-          dataMaskingState: 'Enabled',
-          exemptPrincipals: entries.join(';'),
-        })
-        assert.equal(put.status, 200, put.text)
-      }
-      const map = async (principalId: string, databaseRole: string): Promise<string> => {
-        const path = `${db}/roleMappings/${randomUUID()}`
-        const put = await masking.send('PUT', path, { properties: { principalId, databaseRole } })
-        assert.equal(put.status, 201, put.text)
-        return path
-      }
+      const logins = useLoginRoles(cluster, isSuperuser, ['readers', 'keepers'])
+      const { masking, controller, run, settle, prepare, map, exempt, connect } = logins
+      let [keepers, readers, owner] = ['', '', '']
       const unmap = async (path: string) => {
         const deleted = await masking.send('DELETE', path)
         assert.equal(deleted.status, 200, deleted.text)
       }
-      const prepare = (id: string) => controller().prepareLogin(databaseId, id)
-      const connect = async (id: string) => {
-        const outcome = await prepare(id)
-        if (outcome.kind !== 'ready') assert.fail(JSON.stringify(outcome))
-        const url = new URL(target.url)
-        url.username = encodeURIComponent(outcome.login.role)
-        url.password = outcome.login.password
-        const session = openDatabase({ url: url.href, poolSize: 1, searchPath: 'public' })
-        opened.push(session)
-        return { role: outcome.login.role, run: (text: string) => session.sql.unsafe(text) }
-      }
       const mask = (table: string, column: string) =>
-        masking.putRule(db, `${table}-${column}`, {
+        masking.putRule(logins.db, `${table}-${column}`, {
           schemaName: 'public',
           tableName: table,
           columnName: column,
           maskingFunction: 'Default',
         })
       const notesAbout = async (role: string) =>
-        (await controller().report(databaseId)).notes.filter((note) => note.target === role)
+        (await controller().report(logins.databaseId())).notes.filter((note) => note.target === role)
       const isDenied = { code: '42501' }
 
       before(async () => {
-        target = await createMaskedDatabase(cluster)
-        directory = fillDirectory(masking.service())
-        keepers = await target.createRole('keepers', '')
-        readers = await target.createRole('readers', '')
-        owner = await target.createRole('owner', '')
-        await run(`grant usage on schema public to public; grant create on schema public to "${keepers}", "${readers}", "${owner}";
-          create table public.person (id int, email text); insert into public.person values (1, 'ann@example.com');
-          grant select on public.person to "${readers}"; alter table public.person owner to "${owner}"`)
-        binder = await target.createRole('binder', 'LOGIN CREATEROLE')
-        await run(`grant "${owner}" to "${binder}";
-          grant create on database "${target.url.replace(/^.*\//, '')}" to "${binder}", "${keepers}"`)
-        const [row] = await run(`select current_setting('server_version_num')::int as version`)
-        if (row?.version >= 160000)
-          await run(
-            `grant "${readers}", "${keepers}" to "${binder}" with admin true, inherit false, set false`,
-          )
-        const credentials = isSuperuser ? {} : { user: binder, password: 'secret' }
-        const bound = await masking.send('PUT', db, {
-          properties: { binding: bindingOf(target.url, credentials) },
-        })
-        assert.equal(bound.status, 201, bound.text)
-        assert.equal((await mask('person', 'email')).status, 201)
-        const [found] = await masking.service().database.sql<{ id: string }[]>`
-          select id from masked_database where binding is not null`
-        databaseId = found?.id ?? ''
-      })
-      after(async () => {
-        for (const session of opened) await session.close()
-        await target[Symbol.asyncDispose]()
+        const { url, role } = logins.target()
+        ;[keepers, readers, owner] = [role('keepers'), role('readers'), role('owner')]
+        await run(`grant create on schema public to "${keepers}", "${readers}";
+          grant create on database "${new URL(url).pathname.slice(1)}" to "${keepers}"`)
       })
 
       clause(
         'GATE-304',
         'The controller revokes privileges that were granted to a login role itself, and default…',
         async () => {
-          const [noor, bob] = [await directory.user(), await directory.user()]
+          const [noor, bob] = [await logins.directory().user(), await logins.directory().user()]
           await map(noor, readers)
           await map(bob, readers)
           const mapping = await map(noor, keepers)
@@ -128,9 +66,7 @@ forEachCluster((cluster) => {
 
           await session.run(`grant all on public.notes to current_user`)
           await unmap(mapping)
-          await target.database.sql.unsafe(
-            `set role "${keepers}"; create table room.later (id int); reset role`,
-          )
+          await run(`set role "${keepers}"; create table room.later (id int); reset role`)
           const again = await connect(noor)
           for (const text of [
             'select body from public.notes',
@@ -159,7 +95,7 @@ forEachCluster((cluster) => {
           await settle()
           const [row] = await (await connect(noor)).run('select email from public.person')
           assert.equal(row?.email, 'ann@example.com')
-          assert.deepEqual(await controller().plan(databaseId), [])
+          assert.deepEqual(await controller().plan(logins.databaseId()), [])
           await exempt()
           await assert.rejects((await connect(noor)).run('select email from public.person'), isDenied)
         },
@@ -169,10 +105,10 @@ forEachCluster((cluster) => {
         'GATE-305',
         'Where the role of the binding can act for no grantor of such a privilege, the `notes` have…',
         async () => {
-          const noor = await directory.user()
+          const noor = await logins.directory().user()
           await map(noor, readers)
           const { role, run: query } = await connect(noor)
-          const stranger = await target.createRole('stranger', 'SUPERUSER')
+          const stranger = await logins.target().createRole('stranger', 'SUPERUSER')
           await run(`create table public.strange (id int); alter table public.strange owner to "${stranger}";
             grant select on public.strange to "${role}"`)
           await settle()
@@ -199,7 +135,7 @@ forEachCluster((cluster) => {
           for (const name of ['held', 'free'])
             await run(`create table public.${name} (id int); alter table public.${name} owner to "${keepers}";
               grant select on public.${name} to "${role}"`)
-          await target.database.transaction(async (tx) => {
+          await logins.target().database.transaction(async (tx) => {
             await tx.unsafe(`grant select on public.held to "${readers}"`)
             assert.equal((await settle()).state, 'Enforced')
             await assert.rejects(query('table public.free'), isDenied)
@@ -215,7 +151,7 @@ forEachCluster((cluster) => {
         'GATE-306',
         'A login role that owns a masked table, a part of one or a materialized view over one is…',
         async () => {
-          const noor = await directory.user()
+          const noor = await logins.directory().user()
           await map(noor, readers)
           const mapping = await map(noor, keepers)
           const session = await connect(noor)
@@ -224,16 +160,11 @@ forEachCluster((cluster) => {
             alter table public.pay owner to current_user; create table public.plain (id int)`)
           await unmap(mapping)
           const before = await connect(noor)
-          const [own] = await before.run('select pg_backend_pid() as pid')
           const put = await mask('pay', 'iban')
           const { role } = session
-          const report = await controller().report(databaseId)
+          const report = await controller().report(logins.databaseId())
           assert.deepEqual(await prepare(noor), { kind: 'ownsMasked', role })
-          await waitUntil('the session ends', async () => {
-            const rows = await target.database
-              .sql`select 1 from pg_stat_activity where pid = ${own?.pid ?? 0}`
-            return rows.length === 0
-          })
+          await waitUntil('the session ends', async () => !(await before.isOpen()))
           const [note] = await notesAbout(role)
           assert.equal(note?.code, 'LoginRole')
           assert.match(note?.message ?? '', /owns masked tables: public\.pay.*REASSIGN OWNED BY/)
@@ -257,12 +188,12 @@ forEachCluster((cluster) => {
         'GATE-307',
         'Where a login role owns a masked table that the role of the binding cannot mask, the reason…',
         async () => {
-          const noor = await directory.user()
+          const noor = await logins.directory().user()
           await map(noor, readers)
           const { role, run: query } = await connect(noor)
           await query('create table public.mine (id int, iban text)')
           await mask('mine', 'iban')
-          const { state, reason, notes } = await controller().report(databaseId)
+          const { state, reason, notes } = await controller().report(logins.databaseId())
           const texts = [reason ?? '', ...notes.map(({ message }) => message)].join('\n')
           assert.ok(!texts.includes(`GRANT "${role}"`), texts)
           if (!isSuperuser) {

@@ -9,8 +9,8 @@ import {
 import { clause } from '../../support/clause.ts'
 import { askDuring } from '../../support/in-flight.ts'
 import { addApplication, addPerson, type Person } from '../../support/issuer.ts'
-import { startOtherNode } from '../../support/other-node.ts'
-import { startTestService, type TestService } from '../../support/service.ts'
+import { startNodesThatHear } from '../../support/other-node.ts'
+import type { TestService } from '../../support/service.ts'
 import { issuedNow } from '../../support/tokens.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
@@ -22,11 +22,7 @@ describe('exchanged tokens', () => {
   let other: TestService
 
   before(async () => {
-    // Longer than any test waits: what a node learns sooner it has heard.
-    const settings = { MASQUERADE_TOKEN_CHECK_SECONDS: '300' }
-    service = await startTestService(settings)
-    const publicUrl = service.auth.identity.origin()
-    other = await startOtherNode(service, { ...settings, MASQUERADE_PUBLIC_URL: publicUrl })
+    ;[service, other] = await startNodesThatHear()
   })
   after(async () => {
     await other?.[Symbol.asyncDispose]()

@@ -7,8 +7,8 @@ import { Browser } from '../../support/browser.ts'
 import { clause } from '../../support/clause.ts'
 import { askDuring } from '../../support/in-flight.ts'
 import { addApplication, addPerson, claimsOf, trustService } from '../../support/issuer.ts'
-import { startOtherNode } from '../../support/other-node.ts'
-import { startTestService, type TestService } from '../../support/service.ts'
+import { startNodesThatHear } from '../../support/other-node.ts'
+import type { TestService } from '../../support/service.ts'
 import { beginSignIn, redirectUri, signIn, signInDevice } from '../../support/sign-in.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
@@ -26,12 +26,8 @@ describe('tokens of a removed address', () => {
   let other: TestService
 
   before(async () => {
-    // Longer than any test waits: what a node learns sooner it has heard.
-    const settings = { MASQUERADE_TOKEN_CHECK_SECONDS: '300' }
-    service = await startTestService(settings)
+    ;[service, other] = await startNodesThatHear()
     trustService(service)
-    const publicUrl = service.auth.identity.origin()
-    other = await startOtherNode(service, { ...settings, MASQUERADE_PUBLIC_URL: publicUrl })
   })
   after(async () => {
     await other?.[Symbol.asyncDispose]()

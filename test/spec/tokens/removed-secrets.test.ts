@@ -15,8 +15,8 @@ import {
 } from '../../support/client-certificate.ts'
 import { askDuring } from '../../support/in-flight.ts'
 import { addApplication, addPerson, claimsOf, trustService } from '../../support/issuer.ts'
-import { startOtherNode } from '../../support/other-node.ts'
-import { startTestService, type TestService } from '../../support/service.ts'
+import { startNodesThatHear } from '../../support/other-node.ts'
+import type { TestService } from '../../support/service.ts'
 import { redirectUri, signIn } from '../../support/sign-in.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
@@ -30,12 +30,8 @@ describe('tokens of a removed secret or certificate', () => {
   let [one, two]: Certificate[] = []
 
   before(async () => {
-    // Longer than any test waits: what a node learns sooner it has heard.
-    const settings = { MASQUERADE_TOKEN_CHECK_SECONDS: '300' }
-    service = await startTestService(settings)
+    ;[service, other] = await startNodesThatHear()
     trustService(service)
-    const publicUrl = service.auth.identity.origin()
-    other = await startOtherNode(service, { ...settings, MASQUERADE_PUBLIC_URL: publicUrl })
     ;[one, two] = await Promise.all([makeCertificate(), makeCertificate()])
   })
   after(async () => {
