@@ -187,6 +187,7 @@ create table enforcement_state (
   drift_repairs bigint default 0 not null,
   last_drift_at timestamp with time zone,
   since timestamp with time zone default now() not null,
+  last_change bigint default 0 not null,
   constraint enforcement_state_pkey PRIMARY KEY (database_id),
   constraint enforcement_state_state_check CHECK ((state = ANY (ARRAY['Enforced'::text, 'Pending'::text, 'Failed'::text]))),
   constraint enforcement_state_database_id_fkey FOREIGN KEY (database_id) REFERENCES masked_database(id) ON DELETE CASCADE
@@ -750,6 +751,7 @@ declare
 begin
   update masquerade.enforcement_state
   set since = case when state = 'Pending' then since else now() end, state = 'Pending',
+    last_change = nextval('masquerade.resource_version'),
     reason = 'A change has not been enforced yet.', next_check_at = now() + interval '5 seconds'
   where database_id = changed;
   return null;

@@ -20,7 +20,7 @@ import { Standbys } from './standbys.ts'
 import { attempts, type Occasion, settleMs } from './states/attempts.ts'
 import { findCause, Obstructions } from './states/find-cause.ts'
 import { OrderedWrites } from './states/ordered-writes.ts'
-import type { Report } from './states/state-store.ts'
+import { type Report, unenforcedChange } from './states/state-store.ts'
 import { TurnQueue } from './turn-queue.ts'
 import { TurnSteps } from './turn-steps.ts'
 import { createNeighbourWarning } from './warn-neighbours.ts'
@@ -110,6 +110,11 @@ export class Controller {
 
   /** After a change of the policy: enforces it now where that is possible. */
   async settle(databaseId: string): Promise<Report> {
+    const written = await this.#takeTurn(databaseId, 'change')
+    if (written) return written
+    const report = await this.report(databaseId)
+    // A later change keeps the turn from writing that this one is enforced. One turn more enforces both.
+    if (report.reason !== unenforcedChange) return report
     return (await this.#takeTurn(databaseId, 'change')) ?? this.report(databaseId)
   }
 
@@ -190,6 +195,7 @@ export class Controller {
     const writes = this.#writes.begin(databaseId)
     let hasLeft = false
     try {
+      const lastChange = await states.readLastChange(databaseId)
       const database = await this.#connections.openFit(databaseId)
       if (!database) return void (await states.forget(databaseId))
       const before = this.#enforced.get(databaseId)
@@ -217,7 +223,8 @@ export class Controller {
       const warned = this.#warnNeighbours(heldRoles)
       const notes = [...settled.notes, ...open.notes, ...database.strangers().map(foreignServer)]
       const left = { ...open, notes, writes }
-      const written = await this.#steps.writeState(databaseId, database, outcome, unfinished, left, drifted)
+      const facts = { drifted, lastChange }
+      const written = await this.#steps.writeState(databaseId, database, outcome, unfinished, left, facts)
       if (drifted) {
         log.warn({ databaseId, steps: outcome.steps.map(({ why }) => why) }, 'drift repaired')
         onDrift?.(databaseId, outcome.steps.length)

@@ -20,7 +20,7 @@ import { joinReasons } from './states/cap-notes.ts'
 import { findMissing } from './states/find-cause.ts'
 import { judgeUnfinished, mergeNotes } from './states/judge-unfinished.ts'
 import type { OrderedWrites } from './states/ordered-writes.ts'
-import type { Report } from './states/state-store.ts'
+import type { Enforced, Report } from './states/state-store.ts'
 import type { Unfinished } from './unfinished.ts'
 
 interface Parts extends Pick<ControllerOptions, 'source' | 'states' | 'loginKeys' | 'leaseOf' | 'log'> {
@@ -118,9 +118,9 @@ export class TurnSteps {
     outcome: Outcome,
     unfinished: readonly Unfinished[],
     { writes, ...left }: LeftOpen & { readonly writes: ReturnType<OrderedWrites['begin']> },
-    drifted: boolean,
+    { drifted, lastChange }: Pick<Enforced, 'drifted' | 'lastChange'>,
   ): Promise<Report | undefined> {
-    const { states, log } = this.#parts
+    const { states, log, auditEveryMs } = this.#parts
     const schema = guardOf(outcome)
     const clearing = await this.#blockers.clear(database.sql, databaseId, outcome, unfinished)
     const isCut = unfinished.some(({ sqlstate: code }) => code === sqlstate.programLimitExceeded)
@@ -144,7 +144,13 @@ export class TurnSteps {
     const held = joinReasons(outcome.policy.heldRoles?.map(describeHeld) ?? [])
     if (judgement.state === null && lag.pending === null && held === '')
       return await writes.write(expect, () =>
-        states.writeEnforced(databaseId, notes, drifted, this.#parts.auditEveryMs, lag.lastTurn),
+        states.writeEnforced(databaseId, {
+          notes,
+          drifted,
+          auditEveryMs,
+          lastChange,
+          lastTurn: lag.lastTurn,
+        }),
       )
     const missing = judgement.lacksPrivilege ? await findMissing(() => this.#parts.ask(databaseId)) : null
     const reason = [judgement.reason, lag.pending, missing, held].filter(Boolean).join(' ')

@@ -23,22 +23,28 @@ export interface Report {
  */
 export type BoundDatabases = (sql: Sql) => Fragment
 
+export interface Enforced {
+  /** Null leaves them as they are. */
+  readonly notes: readonly Note[] | null
+  readonly drifted: boolean
+  readonly auditEveryMs: number
+  readonly lastChange: number | null
+  /** Null: no turn is too late. */
+  readonly lastTurn: number | null
+}
+
 /** The state of each bound database, in the service's own database, for every node. */
 export interface StateStore {
   read(databaseId: string): Promise<Report>
   /** Bound databases whose next look is due, put off for the others by so long. */
   takeDue(auditEveryMs: number): Promise<string[]>
+  /** The number of the last change that is stored, to be read before anything that a turn enforces. Null: the database is not bound. */
+  readLastChange(databaseId: string): Promise<number | null>
   /**
-   * Returns the state afterwards; undefined: the database is not bound any more, or a turn of any node has begun to change it since
-   * the one with the epoch `lastTurn`.
+   * Returns the state afterwards; undefined: the database is not bound any more, a change was stored since `lastChange`, or a turn of any
+   * node has begun to change the database since the one with the epoch `lastTurn`.
    */
-  writeEnforced(
-    databaseId: string,
-    notes: readonly Note[] | null,
-    drifted: boolean,
-    auditEveryMs: number,
-    lastTurn?: number | null,
-  ): Promise<Report | undefined>
+  writeEnforced(databaseId: string, written: Enforced): Promise<Report | undefined>
   /** Before a wait for what `reason` names: replaces `Enforced`, and no other state. */
   suspendEnforced(databaseId: string, reason: string): Promise<void>
   /** `notes`: null leaves them as they are. */
@@ -54,6 +60,9 @@ export interface StateStore {
   /** The roles that the exempt lists of other bound databases name, of servers with this system identifier. */
   listExemptElsewhere(system: string, databaseId: string): Promise<readonly ExemptElsewhere[]>
 }
+
+/** The reason that the trigger `note_policy_change` gives: a change was stored after the last turn that wrote a state began. */
+export const unenforcedChange = 'A change has not been enforced yet.'
 
 const untouched: Report = {
   state: 'Pending',
@@ -95,19 +104,35 @@ export function createStateStore(sql: Sql, bound: BoundDatabases, lock: Database
       return rows.map(({ id }) => id)
     },
 
-    async writeEnforced(databaseId, notes, drifted, auditEveryMs, lastTurn = null) {
+    async readLastChange(databaseId) {
+      const read = async () => {
+        const [row] = await sql<{ change: number }[]>`
+          select s.last_change as change from enforcement_state s join (${bound(sql)}) d on d.id = s.database_id
+          where s.database_id = ${databaseId}`
+        return row?.change
+      }
+      const known = await read()
+      if (known !== undefined) return known
+      // A change finds the row from now on: the foreign key waits for changes under way, which have locked the database.
+      await sql`
+        insert into enforcement_state (database_id, state, reason)
+        select d.id, 'Pending', ${untouched.reason} from (${bound(sql)}) d where d.id = ${databaseId}
+        on conflict (database_id) do nothing`
+      return (await read()) ?? null
+    },
+
+    async writeEnforced(databaseId, { notes, drifted, auditEveryMs, lastChange, lastTurn }) {
       const drift = drifted ? 1 : 0
+      // The number is compared in the row that is written, as a change that commits meanwhile left it.
       const [row] = await sql<ReportRow[]>`
-        with s as (insert into enforcement_state as s
-          (database_id, state, notes, enforced_at, next_check_at, drift_repairs, last_drift_at)
-        select id, 'Enforced', coalesce(${notes === null ? null : sql.json(notes)}::jsonb, '[]'), now(), now() + ${auditEveryMs} * interval '1 millisecond',
-          ${drift}::int, case when ${drift}::int > 0 then now() end
-        from (${bound(sql)}) d where id = ${databaseId} and (${lastTurn}::int8 is null or ${lastTurn}::int8 = coalesce((
-          select epoch from enforcement_lease where database_id = ${databaseId}), 0))
-        on conflict (database_id) do update set state = 'Enforced', since = case when s.state = 'Enforced' then s.since else now() end, reason = null, notes = coalesce(${notes === null ? null : sql.json(notes)}::jsonb, s.notes),
-          checked_at = now(), enforced_at = now(), next_check_at = excluded.next_check_at, failures = 0,
-          drift_repairs = s.drift_repairs + excluded.drift_repairs,
-          last_drift_at = coalesce(excluded.last_drift_at, s.last_drift_at)
+        with s as (update enforcement_state as s set state = 'Enforced', since = case when s.state = 'Enforced' then s.since else now() end, reason = null, notes = coalesce(${notes === null ? null : sql.json(notes)}::jsonb, s.notes),
+          checked_at = now(), enforced_at = now(), next_check_at = now() + ${auditEveryMs} * interval '1 millisecond', failures = 0,
+          drift_repairs = s.drift_repairs + ${drift}::int,
+          last_drift_at = case when ${drift}::int > 0 then now() else s.last_drift_at end
+        where s.database_id = ${databaseId} and s.last_change = ${lastChange}::int8
+          and exists (select from (${bound(sql)}) d where d.id = s.database_id)
+          and (${lastTurn}::int8 is null or ${lastTurn}::int8 = coalesce((
+            select epoch from enforcement_lease where database_id = ${databaseId}), 0))
         returning *)
         select ${reportColumns(sql)} from s join (${bound(sql)}) d on d.id = database_id`
       return row && asReport(row)

@@ -132,16 +132,18 @@ describe('standbys that are behind', () => {
       const id = row?.id ?? ''
       const states = createStateStore(sql, selectBound, lockDatabase)
       const lease = createLeases(sql, id)(id)
+      const lastChange = await states.readLastChange(id)
+      const facts = { notes: null, drifted: false, auditEveryMs: 3_600_000, lastChange }
       const seen = await lease.look()
       const { epoch } = await lease.readLast()
       assert.equal(epoch, seen)
       const held = await lease.take(seen, 0)
       await states.suspendEnforced(id, 'a standby is behind')
-      assert.equal(await states.writeEnforced(id, null, false, 3_600_000, epoch), undefined)
+      assert.equal(await states.writeEnforced(id, { ...facts, lastTurn: epoch }), undefined)
       const { state, reason } = await states.read(id)
       assert.deepEqual([state, reason], ['Pending', 'a standby is behind'])
       await held.release()
-      const written = await states.writeEnforced(id, null, false, 3_600_000, held.epoch)
+      const written = await states.writeEnforced(id, { ...facts, lastTurn: held.epoch })
       assert.equal(written?.state, 'Enforced')
       // A failure keeps its reason.
       await states.writeFailure(id, 'Failed', 'no privilege')
