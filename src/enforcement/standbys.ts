@@ -1,8 +1,10 @@
 import type { Database } from '../db/database.ts'
 import { isSamePlace, type Place } from '../db/database-url.ts'
+import { AwaitedAnswers, silence } from './awaited-answers.ts'
 import { readLastChange } from './guard/read-record.ts'
 import type { Lease } from './lease.ts'
 import type { Note } from './plan.ts'
+import { type AskedServer, askReplayed, type Mark, readMark } from './read-replay.ts'
 import { readStandings } from './read-standings.ts'
 import { endAtStandby, noteUnasked, type StandbyEnding } from './sessions/end-at-standby.ts'
 import { type OpenEntry, replaceOpen } from './sessions/read-open.ts'
@@ -24,16 +26,8 @@ interface Source {
   find(databaseId: string): Promise<StandbyTarget | null>
 }
 
-/** The end of the primary's log at some time. */
-interface Mark {
-  readonly lsn: string
-  readonly system: string
-  readonly timeline: number
-}
-
-interface Follower {
+interface Follower extends AskedServer {
   readonly key: string
-  readonly database: Database
   /** Ends of the primary's log at past looks, the oldest first, as far as they are not replayed. */
   marks: { readonly at: number; readonly lsn: string }[]
   /** All that the primary had written then is replayed. */
@@ -155,8 +149,11 @@ export class Standbys {
         await Promise.all(places.map(async (place) => [nameOf(place), await read(place)] as const)),
       )
     }
-    const listBehind = (replays: ReadonlyMap<string, string>) =>
-      places.filter((place) => replays.get(nameOf(place)) === 'behind')
+    const listBehind = (replays: ReadonlyMap<string, Replay>): Behind[] =>
+      places.flatMap((place) => {
+        const replay = replays.get(nameOf(place))
+        return replay === 'behind' || replay === 'silent' ? [{ name: nameOf(place), replay }] : []
+      })
     const listed = record.open.filter(({ place }) => place !== undefined)
     const first = await readReplays(0)
     const late = listBehind(first)
@@ -201,13 +198,10 @@ export class Standbys {
         const entries = listed.filter((entry) => entry.place === name)
         if (entries.length === 0) return { notes: [], open: [] }
         const unasked = noteUnasked(name, entries)
-        const { database } = this.#follow(databaseId, target, place)
-        // A server that does not answer delays the change no longer than one that is behind.
-        const giveUp = new Promise<StandbyEnding>((resolve) => {
-          setTimeout(resolve, settleWaitMs, unasked).unref()
-        })
-        const end = endAtStandby(database, name, entries, isReplayed(place)).catch(() => unasked)
-        return await Promise.race([end, giveUp])
+        const { database, answers } = this.#follow(databaseId, target, place)
+        const end = () => endAtStandby(database, name, entries, isReplayed(place))
+        const ending = await answers.ask(end).catch(() => unasked)
+        return ending === silence ? unasked : ending
       }),
     )
     return {
@@ -222,7 +216,8 @@ export class Standbys {
     if (known?.key === target.key) return known
     void known?.database.close()
     const database = target.connectTo(place)
-    const follower = { key: target.key, database, marks: [], caughtUpAt: Number.NEGATIVE_INFINITY }
+    const answers = new AwaitedAnswers()
+    const follower = { key: target.key, database, answers, marks: [], caughtUpAt: Number.NEGATIVE_INFINITY }
     this.#followers.set(name, follower)
     return follower
   }
@@ -232,11 +227,7 @@ export class Standbys {
     const now = performance.now()
     follower.marks.push({ at: now, lsn: mark.lsn })
     const lsns = follower.marks.map(({ lsn }) => lsn)
-    // One standby that does not answer must not keep the look at the others.
-    const giveUp = new Promise<undefined>((resolve) => {
-      setTimeout(resolve, settleWaitMs, undefined).unref()
-    })
-    const replayed = (await Promise.race([hasReplayed(follower.database, mark, lsns), giveUp])) ?? []
+    const replayed = (await askReplayed(follower, mark, lsns)) ?? []
     const reached = replayed.lastIndexOf(true)
     if (reached >= 0) follower.caughtUpAt = follower.marks[reached]?.at ?? follower.caughtUpAt
     follower.marks = follower.marks.slice(reached + 1).slice(-60)
@@ -251,15 +242,18 @@ export class Standbys {
     primary: Database,
     mark: Mark,
     until: number,
-  ): Promise<'unknown' | 'replayed' | 'behind'> {
-    const { database } = this.#follow(databaseId, target, place)
+  ): Promise<Replay> {
+    const follower = this.#follow(databaseId, target, place)
+    const { database, answers } = follower
     for (let pauseMs = pollMs; ; pauseMs = Math.min(pauseMs * 2, longestPollMs)) {
-      if ((await hasReplayed(database, mark, [])) === undefined) return 'unknown'
+      if ((await askReplayed(follower, mark, [])) === undefined)
+        return answers.isSilent ? 'silent' : 'unknown'
       // Each time anew: the standby may have replayed a later change meanwhile.
       const change = await readLastChange(primary.sql)
       // A statement that the replay cancels, or keeps waiting, has shown nothing.
-      const shown = await readLastChange(database.sql).catch(() => undefined)
+      const shown = await answers.ask(() => readLastChange(database.sql)).catch(() => undefined)
       if (shown === change) return 'replayed'
+      if (shown === silence) return 'silent'
       if (performance.now() > until) return 'behind'
       await new Promise((resolve) => setTimeout(resolve, pauseMs))
     }
@@ -274,7 +268,7 @@ export class Standbys {
   ): Promise<boolean> {
     const follower = this.#follow(databaseId, target, place)
     for (;;) {
-      const [isThere] = (await hasReplayed(follower.database, mark, [mark.lsn])) ?? []
+      const [isThere] = (await askReplayed(follower, mark, [mark.lsn])) ?? []
       if (isThere) follower.caughtUpAt = performance.now()
       if (isThere || isThere === undefined || performance.now() > until) return isThere ?? false
       await new Promise((resolve) => setTimeout(resolve, pollMs))
@@ -288,49 +282,34 @@ export const listStandbys = (target: Pick<StandbyTarget, 'standbyPlaces'> | unde
 
 const nameOf = ({ host, port }: Place) => `${host}:${port}`
 
-function describeBehind(behind: readonly Place[]): string {
-  const names = behind.map(nameOf).join(', ')
-  return `The masks hold at the primary. Not yet replayed by the standby ${names}.`
+type Replay = 'unknown' | 'replayed' | 'behind' | 'silent'
+
+interface Behind {
+  readonly name: string
+  readonly replay: 'behind' | 'silent'
+}
+
+function describeBehind(behind: readonly Behind[]): string {
+  const late = behind.filter(({ replay }) => replay === 'behind').map(({ name }) => name)
+  const told = late.length > 0 ? [`Not yet replayed by the standby ${late.join(', ')}.`] : []
+  const silent = behind.filter(({ replay }) => replay === 'silent')
+  return [
+    'The masks hold at the primary.',
+    ...told,
+    ...silent.map(({ name }) => `The standby ${name} does not answer.`),
+  ].join(' ')
 }
 
 /** The gateway sends no sessions there. Clients that connect to it by themselves are not in our hands. */
-function noteBehind(place: Place): Note {
-  const target = nameOf(place)
-  const message = `The standby ${target} has not replayed the last change of masks. The gateway uses it no more; clients that connect to it directly may read raw values until it has.`
+function noteBehind({ name: target, replay }: Behind): Note {
+  const fault =
+    replay === 'behind'
+      ? 'has not replayed the last change of masks'
+      : 'does not answer, and may not have replayed the last change of masks'
+  const message = `The standby ${target} ${fault}. The gateway uses it no more; clients that connect to it directly may read raw values until it has.`
   return { code: 'StandbyBehind', target, message }
 }
 
 function isAt(primary: Place | undefined, place: Place): boolean {
   return primary !== undefined && isSamePlace(primary, place)
-}
-
-/** The place to insert at: what was committed without waiting for the disk stands before it too. */
-async function readMark({ sql }: Database): Promise<Mark> {
-  const [row] = await sql<{ lsn: string; system: string; file: string }[]>`
-    select pg_current_wal_insert_lsn()::text as lsn, pg_walfile_name(pg_current_wal_insert_lsn()) as file,
-      (select system_identifier::text from pg_control_system()) as system`
-  if (!row) throw new Error('the server did not answer')
-  return { lsn: row.lsn, system: row.system, timeline: Number.parseInt(row.file.slice(0, 8), 16) }
-}
-
-/**
- * For each position whether the standby has replayed it. Undefined: it cannot be asked, is no standby, or one of another
- * cluster. So is one whose control file does not know the primary's timeline yet: it may follow a primary that was replaced.
- */
-async function hasReplayed(
-  { sql }: Database,
-  { system, timeline }: Mark,
-  lsns: readonly string[],
-): Promise<readonly boolean[] | undefined> {
-  try {
-    const [row] = await sql<{ isFollower: boolean; replayed: boolean[] }[]>`
-      select pg_is_in_recovery() and (select system_identifier::text from pg_control_system()) = ${system}
-          and greatest((select timeline_id from pg_control_checkpoint()),
-            (select min_recovery_end_timeline from pg_control_recovery())) >= ${timeline}::int as "isFollower",
-        array(select coalesce(pg_last_wal_replay_lsn() >= lsn::pg_lsn, false)
-          from unnest(${lsns}::text[]) with ordinality as w(lsn, at) order by at) as replayed`
-    return row?.isFollower ? row.replayed : undefined
-  } catch {
-    return undefined
-  }
 }

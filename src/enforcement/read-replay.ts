@@ -1,0 +1,44 @@
+import type { Database } from '../db/database.ts'
+import { type AwaitedAnswers, silence } from './awaited-answers.ts'
+
+/** The end of the primary's log at some time. */
+export interface Mark {
+  readonly lsn: string
+  readonly system: string
+  readonly timeline: number
+}
+
+/** A server that may be a standby. */
+export interface AskedServer {
+  readonly database: Database
+  readonly answers: AwaitedAnswers
+}
+
+/** The place to insert at: what was committed without waiting for the disk stands before it too. */
+export async function readMark({ sql }: Database): Promise<Mark> {
+  const [row] = await sql<{ lsn: string; system: string; file: string }[]>`
+    select pg_current_wal_insert_lsn()::text as lsn, pg_walfile_name(pg_current_wal_insert_lsn()) as file,
+      (select system_identifier::text from pg_control_system()) as system`
+  if (!row) throw new Error('the server did not answer')
+  return { lsn: row.lsn, system: row.system, timeline: Number.parseInt(row.file.slice(0, 8), 16) }
+}
+
+/**
+ * For each position whether the standby has replayed it. Undefined: it cannot be asked or does not answer, is no standby, or one of another
+ * cluster. So is one whose control file does not know the primary's timeline yet: it may follow a primary that was replaced.
+ */
+export async function askReplayed(
+  { answers, database: { sql } }: AskedServer,
+  { system, timeline }: Mark,
+  lsns: readonly string[],
+): Promise<readonly boolean[] | undefined> {
+  const read = () => sql<{ isFollower: boolean; replayed: boolean[] }[]>`
+    select pg_is_in_recovery() and (select system_identifier::text from pg_control_system()) = ${system}
+        and greatest((select timeline_id from pg_control_checkpoint()),
+          (select min_recovery_end_timeline from pg_control_recovery())) >= ${timeline}::int as "isFollower",
+      array(select coalesce(pg_last_wal_replay_lsn() >= lsn::pg_lsn, false)
+        from unnest(${lsns}::text[]) with ordinality as w(lsn, at) order by at) as replayed`
+  const rows = await answers.ask(async () => await read()).catch(() => [])
+  const row = rows === silence ? undefined : rows[0]
+  return row?.isFollower ? row.replayed : undefined
+}
