@@ -12,6 +12,7 @@ import {
   revokeApplicationPermissions,
   withdrawConsent,
 } from '../directory/applications/granted-permissions.ts'
+import { lockNewConsent } from '../directory/applications/lock-consent.ts'
 import { listOriginsFor } from '../directory/applications/redirect-origins.ts'
 import {
   findRegistration,
@@ -180,7 +181,7 @@ const consent: Perform = async (access, word, values) => {
     const found = await findRegistration(tx, tenantId, word)
     const servicePrincipalId = requirePrincipal(found)
     const userId = values.user === undefined ? null : await requireUser(tx, tenantId, values.user)
-    await findObject(tx, tenantId, 'servicePrincipal', servicePrincipalId, { lock: true })
+    await lockNewConsent(tx, tenantId, servicePrincipalId, userId)
     await lockRightsToGive(tx)
     const write = values.withdraw ? withdrawConsent : consentPermissions
     const origins = await listOriginsFor(tx, tenantId, servicePrincipalId, userId)

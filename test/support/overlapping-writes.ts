@@ -30,10 +30,22 @@ export async function overlap(
 /** Sends the writes one after the other, each when the one before it waits for the lock of rights. None may deadlock. */
 export function queueForRights(service: Service, ...writes: readonly Write[]): Promise<readonly Outcome[]> {
   const hold = `select pg_advisory_xact_lock(${advisoryLocks.rights})`
-  // Each session looks for a deadlock once in its wait: one that comes when all have looked lasts until it can be seen.
-  const untilLooked = `select pg_sleep(extract(epoch from current_setting('deadlock_timeout')::interval) + 0.2)`
   return sendInTurn(service, hold, writes, untilLooked)
 }
+
+/** The same for writes that wait for locks of objects. */
+export function queueForObjects(
+  service: Service,
+  ids: readonly string[],
+  ...writes: readonly Write[]
+): Promise<readonly Outcome[]> {
+  const list = ids.map((id) => `'${id}'`).join()
+  const hold = `select from masquerade.directory_object where id in (${list}) for update`
+  return sendInTurn(service, hold, writes, untilLooked)
+}
+
+/** Each session looks for a deadlock once in its wait: one that comes when all have looked lasts until it can be seen. */
+const untilLooked = `select pg_sleep(extract(epoch from current_setting('deadlock_timeout')::interval) + 0.2)`
 
 async function sendInTurn(
   { databaseUrl, tokens }: Service,
@@ -67,7 +79,7 @@ async function countWaiting(reader: pg.Client): Promise<number> {
   const { rowCount } = await reader.query(
     `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
       and query like any (array['%into masquerade.audit_event %', '%pg_advisory_xact_lock%', '%directory_object%for update',
-        '%directory_object%for key share', '%update directory_object%', '%insert into server %'])`,
+        '%directory_object%for no key update', '%directory_object%for key share', '%update directory_object%', '%insert into server %'])`,
   )
   return rowCount ?? 0
 }

@@ -11,8 +11,9 @@ import type { EntityContext } from '../entities/entity-set.ts'
 import { describeWrite, type WriteContext } from '../entities/entity-write.ts'
 import { entitySchema } from '../entities/schemas.ts'
 import { contextOf, showEntity } from '../entities/show-entity.ts'
+import { lockReferences } from '../membership/lock-references.ts'
 import { resources } from '../objects/kinds/resources.ts'
-import { type DirectoryObject, findObject } from '../objects/object-store.ts'
+import type { DirectoryObject } from '../objects/object-store.ts'
 import { operation } from '../operation.ts'
 import { beforeWrite } from '../write-rules/before-write.ts'
 import { appRoleAssignment, findAssignment } from './app-role-assignments.ts'
@@ -63,10 +64,18 @@ async function readAssignment(
 ) {
   for (const [name, id] of Object.entries({ principalId, resourceId, appRoleId }))
     if (!isUuid(id)) failField(name)
-  const resource = await findObject(tx, tenantId, 'servicePrincipal', resourceId, { lock: true })
-  const principal = await findObject(tx, tenantId, principals, principalId, {
-    lock: principalId !== resourceId,
-  })
+  const reference = { key: principalId.toLowerCase(), kind: undefined }
+  const { container: resource, objects } = await lockReferences(
+    tx,
+    tenantId,
+    resourceId.toLowerCase(),
+    [reference],
+    'no key update',
+    { givesRights: false },
+  )
+  if (resource?.kind !== 'servicePrincipal') return fail('ObjectNotFound', { id: resourceId })
+  const principal = objects[0]
+  if (!principal || !principals.includes(principal.kind)) return fail('ObjectNotFound', { id: principalId })
   const roleId = appRoleId.toLowerCase()
   if (!canHold(resource, roleId, principal.kind as Assignable)) failField('appRoleId')
   return { principal, resource, roleId }

@@ -13,6 +13,7 @@ import { serviceAppId } from './api-principal.ts'
 import { countHolders } from './count-holders.ts'
 import { consentPermissions, withdrawConsent } from './granted-permissions.ts'
 import { joinIds, splitIds } from './joined-id.ts'
+import { lockConsent, lockNewConsent } from './lock-consent.ts'
 import { permissionGrantPermissions } from './permissions.ts'
 import { listOriginsFor } from './redirect-origins.ts'
 
@@ -138,8 +139,8 @@ async function findGrant(tx: Query, tenantId: string, id: string): Promise<Grant
 
 /** A grant with its client, which is locked before the grant is read: a change that waited is about what the one before it left. */
 async function lockGrant(tx: Query, tenantId: string, id: string): Promise<[GrantRow, DirectoryObject]> {
-  const [clientId] = splitIds(id) ?? fail('ObjectNotFound', { id: id.slice(0, 200) })
-  const client = await findObject(tx, tenantId, 'servicePrincipal', clientId, { lock: true })
+  const [clientId, userId] = splitIds(id) ?? fail('ObjectNotFound', { id: id.slice(0, 200) })
+  const { client } = await lockConsent(tx, tenantId, clientId, userId)
   return [await findGrant(tx, tenantId, id), client]
 }
 
@@ -171,11 +172,11 @@ const createGrant = operation({
     const { tx, caller, body, request, audit } = context
     const { tenantId } = caller
     const { consentType, principalId } = body
-    const client = await findObject(tx, tenantId, 'servicePrincipal', body.clientId, { lock: true })
+    if ((consentType === 'Principal') !== (typeof principalId === 'string')) failField('principalId')
+    const userId = principalId?.toLowerCase() ?? null
+    const client = await lockNewConsent(tx, tenantId, body.clientId, userId)
     const resource = await findObject(tx, tenantId, 'servicePrincipal', body.resourceId)
     if (resource.properties.appId !== serviceAppId) failField('resourceId')
-    if ((consentType === 'Principal') !== (typeof principalId === 'string')) failField('principalId')
-    const userId = principalId ? (await findObject(tx, tenantId, 'user', principalId)).id : null
     const grants = await selectGrants(tx, tenantId)
     if (grants.some(({ client_id, user_id }) => client_id === client.id && user_id === userId))
       fail('PermissionGrantExists')

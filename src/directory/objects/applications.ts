@@ -59,7 +59,10 @@ async function copyAppRoles(
   await appendChanges(tx, tenantId, [describeChange('updated', updated)])
 }
 
-/** Adds what a service principal takes over from its application. */
+/**
+ * Adds what a service principal takes over from its application. The application is locked before it is read: its deletion takes
+ * along, and a change of its roles changes, the service principal that is there.
+ */
 async function describePrincipal(
   { tx, caller: { tenantId } }: EntityContext,
   properties: JsonObject,
@@ -67,7 +70,7 @@ async function describePrincipal(
   const appId = String(properties.appId)
   const [found] = await tx<{ properties: JsonObject }[]>`
     select properties from directory_object
-    where tenant_id = ${tenantId} and kind = 'application' and app_id = ${appId} and deleted_at is null`
+    where tenant_id = ${tenantId} and kind = 'application' and app_id = ${appId} and deleted_at is null for update`
   if (!found) return fail('UnknownApplication', { appId })
   const inherited: Record<string, Json | undefined> = {
     displayName: found.properties.displayName,

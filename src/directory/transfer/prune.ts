@@ -134,22 +134,24 @@ async function pruneObjects(
   return { removals, changes }
 }
 
-/** A service principal goes with its application. */
 async function selectUnnamed(
   tx: Query,
   tenantId: string,
   kinds: readonly string[],
   own: readonly string[],
 ): Promise<DirectoryObject[]> {
-  return await tx<DirectoryObject[]>`
-    with gone as (
-      select id, kind, app_id from directory_object
-      where tenant_id = ${tenantId} and deleted_at is null and kind = any(${[...kinds]})
-        and id <> all(${own}::uuid[]) and id not in (select id from spoken_object)
-    )
+  const unnamed = tx`o.tenant_id = ${tenantId} and o.deleted_at is null
+    and o.id <> all(${own}::uuid[]) and o.id not in (select id from spoken_object)`
+  const gone = await tx<DirectoryObject[]>`
     select ${objectColumns(tx)} from directory_object o
-    where o.tenant_id = ${tenantId} and o.deleted_at is null and (o.id in (select id from gone)
-      or (o.kind = 'servicePrincipal' and o.id <> all(${own}::uuid[]) and o.id not in (select id from spoken_object)
-        and o.app_id in (select app_id from gone where kind = 'application')))
+    where ${unnamed} and o.kind = any(${[...kinds]}) order by o.id for update`
+  const apps = gone.filter(({ kind }) => kind === 'application').map(({ properties }) => properties.appId)
+  const others = gone.map(({ id }) => id)
+  // A service principal goes with its application, also one that was created before this import had the lock of the application.
+  const principals = await tx<DirectoryObject[]>`
+    select ${objectColumns(tx)} from directory_object o
+    where ${unnamed} and o.kind = 'servicePrincipal' and o.app_id = any(${apps.map(String)}::text[])
+      and o.id <> all(${others}::uuid[])
     order by o.id for update`
+  return [...gone, ...principals]
 }

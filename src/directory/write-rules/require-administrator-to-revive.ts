@@ -53,15 +53,17 @@ async function revivesRights(
 /** Permissions of a client of an outside issuer stand in its tokens, so its strength here says nothing. */
 async function liftsBlock(
   { tx, caller, ports }: WriteContext,
-  { verb, changes }: EntityWrite,
+  { verb, kind, changes }: EntityWrite,
   appId: string,
 ): Promise<boolean> {
   if (!ports.hasOutsideIssuers || verb === 'add' || verb === 'remove') return false
   if (verb === 'update' && changes.accountEnabled !== true) return false
-  // A block that is being made at this moment counts: the standing is read once it is there or not.
-  await tx`
-    select from directory_object
-    where tenant_id = ${caller.tenantId} and kind in ('application', 'servicePrincipal') and app_id = ${appId}
-    order by id for update`
+  // A block that is being made at this moment counts: the standing is read once it is there or not. The write has locked its own
+  // object. A deletion of the application waits for its service principals, so a write of one of these does not lock the application.
+  if (kind === 'application' || verb === 'create')
+    await tx`
+      select from directory_object
+      where tenant_id = ${caller.tenantId} and kind = 'servicePrincipal' and app_id = ${appId}
+      order by id for update`
   return (await readStanding(tx, caller.tenantId, caller.objectId, appId)).client === 'disabled'
 }

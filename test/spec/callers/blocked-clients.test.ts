@@ -9,7 +9,7 @@ import { after, before, describe } from 'node:test'
 import { SignJWT } from 'jose'
 import { clause } from '../../support/clause.ts'
 import { addApplication, addPerson } from '../../support/issuer.ts'
-import { queueForRights } from '../../support/overlapping-writes.ts'
+import { queueForObjects, queueForRights } from '../../support/overlapping-writes.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
 import { holdsFor, waitUntil } from '../../support/wait-until.ts'
 
@@ -218,6 +218,19 @@ describe('blocked clients of outside issuers', () => {
         answers.map(({ status }) => status),
         [204, 204],
       )
+      const [principal, application] = [
+        `/v1.0/servicePrincipals/${servicePrincipalId}`,
+        `/v1.0/applications/${applicationId}`,
+      ]
+      const beside = await queueForObjects(
+        service,
+        [applicationId, servicePrincipalId],
+        () => service.request('PATCH', principal, { token: asOwner, body: { accountEnabled: true } }),
+        () => service.request('DELETE', application, { token }),
+      )
+      assert.equal(beside[1]?.status, 204, 'the deletion takes the service principal along')
+      assert.ok([204, 404].includes(beside[0]?.status ?? 0), beside[0]?.text)
+      assert.equal((await service.request('GET', principal, { token })).status, 404)
     },
   )
 })

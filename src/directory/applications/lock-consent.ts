@@ -1,0 +1,42 @@
+import type { Query } from '../../db/query.ts'
+import { fail } from '../../kernel/problem.ts'
+import { isUuid } from '../../kernel/uuid.ts'
+import { lockReferences } from '../membership/lock-references.ts'
+import type { DirectoryObject } from '../objects/object-store.ts'
+
+/**
+ * Locks the client of a consent and the user that it is for; null: all users. Before the lock of rights: a consent refers to both, and
+ * would wait behind that lock for a write of the user. The client is 404 where it is deleted; a deleted user is undefined.
+ */
+export async function lockConsent(
+  tx: Query,
+  tenantId: string,
+  clientId: string,
+  userId: string | null,
+): Promise<{ readonly client: DirectoryObject; readonly user: DirectoryObject | undefined }> {
+  for (const id of [clientId, userId ?? clientId])
+    if (!isUuid(id)) fail('InvalidObjectIdentifier', { id: id.slice(0, 200) })
+  const references = userId === null ? [] : [{ key: userId.toLowerCase(), kind: 'user' as const }]
+  const { container: client, objects } = await lockReferences(
+    tx,
+    tenantId,
+    clientId.toLowerCase(),
+    references,
+    'no key update',
+    { givesRights: false },
+  )
+  if (client?.kind !== 'servicePrincipal') return fail('ObjectNotFound', { id: clientId })
+  return { client, user: objects[0] }
+}
+
+/** The same for a new consent: a user who is deleted is 404 too. */
+export async function lockNewConsent(
+  tx: Query,
+  tenantId: string,
+  clientId: string,
+  userId: string | null,
+): Promise<DirectoryObject> {
+  const { client, user } = await lockConsent(tx, tenantId, clientId, userId)
+  if (userId !== null && !user) fail('ObjectNotFound', { id: userId })
+  return client
+}
