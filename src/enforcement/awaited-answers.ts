@@ -18,7 +18,7 @@ export class AwaitedAnswers {
   }
 
   /** Rejects as the question does. */
-  async ask<T>(question: () => Promise<T>): Promise<T | typeof silence> {
+  async ask<T>(question: () => Promise<T>, waitMs = limitMs): Promise<T | typeof silence> {
     if (this.#isSilent && this.#isAskedAside) return silence
     const isAside = this.#isSilent
     this.#isAskedAside ||= isAside
@@ -26,7 +26,7 @@ export class AwaitedAnswers {
       if (isAside) this.#isAskedAside = false
     })
     const { promise: late, resolve } = Promise.withResolvers<typeof silence>()
-    const timer = setTimeout(resolve, isAside ? momentMs : limitMs, silence)
+    const timer = setTimeout(resolve, isAside ? momentMs : waitMs, silence)
     try {
       const first = await Promise.race([answer, late])
       if (first === silence) this.#isSilent = true

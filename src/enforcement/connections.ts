@@ -50,21 +50,25 @@ export class Connections {
 
   /** Null: the database is not bound. */
   async open(databaseId: string): Promise<Database | null> {
+    const { database, left } = await this.#renew(databaseId)
+    // An operator may drop the database next, which a session of ours would refuse.
+    if (!database) await left
+    return database
+  }
+
+  /** `left`: the end of the connections of a former binding, which takes seconds where its server hangs. */
+  async #renew(databaseId: string): Promise<{ database: Database | null; left?: Promise<void> | undefined }> {
     const target = await this.#source.find(databaseId)
     const known = this.#connections.get(databaseId)
-    if (target && known?.target.key === target.key) return known.database
+    if (target && known?.target.key === target.key) return { database: known.database }
     this.#connections.delete(databaseId)
     this.#onChange(databaseId)
     const left = known && disconnect(known)
-    if (!target) {
-      // An operator may drop the database next, which a session of ours would refuse.
-      await left
-      return null
-    }
+    if (!target) return { database: null, left }
     const database = target.connect()
     this.#keys.set(database, target.key)
     this.#connections.set(databaseId, { target, database, watch: null, isFit: false })
-    return database
+    return { database, left }
   }
 
   /** For changes: a database that is not fit for masks is refused (`Unfit`). */
@@ -134,11 +138,11 @@ export class Connections {
     connection.watch = await watchDrift(connection.database, wake).catch(() => null)
   }
 
-  /** From time to time, closes what was bound and is not any more, as another node was told. */
+  /** From time to time, closes what was bound and is not any more, as another node was told. Does not wait for servers: audits follow. */
   async sweep(): Promise<void> {
     if (performance.now() - this.#sweptAt < sweepMs) return
     this.#sweptAt = performance.now()
-    for (const databaseId of [...this.#connections.keys()]) await this.open(databaseId)
+    for (const databaseId of [...this.#connections.keys()]) await this.#renew(databaseId)
   }
 
   async close(): Promise<void> {

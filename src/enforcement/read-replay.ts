@@ -31,6 +31,7 @@ export async function askReplayed(
   { answers, database: { sql } }: AskedServer,
   { system, timeline }: Mark,
   lsns: readonly string[],
+  waitMs?: number,
 ): Promise<readonly boolean[] | undefined> {
   const read = () => sql<{ isFollower: boolean; replayed: boolean[] }[]>`
     select pg_is_in_recovery() and (select system_identifier::text from pg_control_system()) = ${system}
@@ -38,7 +39,7 @@ export async function askReplayed(
           (select min_recovery_end_timeline from pg_control_recovery())) >= ${timeline}::int as "isFollower",
       array(select coalesce(pg_last_wal_replay_lsn() >= lsn::pg_lsn, false)
         from unnest(${lsns}::text[]) with ordinality as w(lsn, at) order by at) as replayed`
-  const rows = await answers.ask(async () => await read()).catch(() => [])
+  const rows = await answers.ask(async () => await read(), waitMs).catch(() => [])
   const row = rows === silence ? undefined : rows[0]
   return row?.isFollower ? row.replayed : undefined
 }

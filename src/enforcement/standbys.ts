@@ -268,7 +268,7 @@ export class Standbys {
   ): Promise<boolean> {
     const follower = this.#follow(databaseId, target, place)
     for (;;) {
-      const [isThere] = (await askReplayed(follower, mark, [mark.lsn])) ?? []
+      const [isThere] = (await askReplayed(follower, mark, [mark.lsn], loginWaitMs)) ?? []
       if (isThere) follower.caughtUpAt = performance.now()
       if (isThere || isThere === undefined || performance.now() > until) return isThere ?? false
       await new Promise((resolve) => setTimeout(resolve, pollMs))
