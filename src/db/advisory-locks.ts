@@ -11,6 +11,7 @@ export const advisoryLocks = {
   bindings: 7_208_951_149,
   partitions: 7_208_951_160,
   rights: 7_208_951_161,
+  limits: 7_208_951_162,
 } as const
 
 /** Waits for other transactions that hold the lock, and holds it until this one ends. */

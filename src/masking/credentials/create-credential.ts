@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { created } from '../../api/operation.ts'
+import { lockUntilCommit } from '../../db/advisory-locks.ts'
 import { fail } from '../../kernel/problem.ts'
 import { operation, ownApiVersions } from '../operation.ts'
 import { canonicalNamespace } from '../place.ts'
@@ -88,6 +89,8 @@ export const createCredential = operation({
     // A new password ends the credentials that there are, so one that was proven by the old password must not come after.
     const passwordEnd = await holdPassword(tx)
     const expiresAt = passwordEnd && passwordEnd < wishedEnd ? passwordEnd : wishedEnd
+    // Of requests that count at the same time each would stay below the limit.
+    await lockUntilCommit(tx, 'limits')
     if ((await countStored(tx, tenantId, principalId)) >= mostCredentials)
       fail('InvalidRequestContent', { reason: `There are ${mostCredentials} credentials already.` })
     const password = makePassword()

@@ -15,6 +15,7 @@ import { caller, everything } from '../../support/call.ts'
 import { clause } from '../../support/clause.ts'
 import { fillDirectory } from '../../support/directory.ts'
 import { NotifiedClient } from '../../support/notified-client.ts'
+import { overlap } from '../../support/overlapping-writes.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
@@ -78,6 +79,30 @@ describe('change notifications', () => {
     assert.deepEqual([told.changeType, told.resource], ['created', `groups/${id}`])
     await end(subscription)
   })
+
+  clause(
+    'DIR-385',
+    'A caller has at most 100 subscriptions through one application, and at most 20 credentials for tools …',
+    async () => {
+      const own = service.tokenFor({ kind: 'application', permissions: everything })
+      const ask = () => service.request('POST', '/v1.0/subscriptions', { token: own, body: wanted() })
+      const first = await ask()
+      assert.equal(first.status, 201, first.text)
+      const { sql } = service.database
+      await sql`
+        insert into change_subscription (tenant_id, id, resource, kind, members_only, change_types, notification_url,
+          creator_id, application_id, expires_at, position)
+        select tenant_id, gen_random_uuid(), resource, kind, members_only, change_types, notification_url,
+          creator_id, application_id, expires_at, position
+        from change_subscription, generate_series(1, 98) where id = ${first.body.id}`
+      const answers = await overlap(service, ask, ask)
+      assert.deepEqual(
+        answers.map(({ status }) => status),
+        [201, 403],
+      )
+      await sql`delete from change_subscription where creator_id = ${first.body.creatorId}`
+    },
+  )
 
   clause(
     'DIR-263',

@@ -11,6 +11,7 @@ import { openCredentials } from '../../../src/open-credentials.ts'
 import { clause } from '../../support/clause.ts'
 import { useGateway } from '../../support/gateway.ts'
 import { addApplication, addPerson, type Person } from '../../support/issuer.ts'
+import { overlap } from '../../support/overlapping-writes.ts'
 import { bringPeople, ended } from '../../support/people.ts'
 import { runHere, settleIn } from '../../support/run-here.ts'
 import { waitUntil } from '../../support/wait-until.ts'
@@ -69,6 +70,22 @@ async function loginBytes(user: string, password: string): Promise<string> {
   await client.end()
   return Buffer.concat(sent).toString('latin1')
 }
+
+clause(
+  'DIR-385',
+  'A caller has at most 100 subscriptions through one application, and at most 20 credentials for tools …',
+  async () => {
+    const owner = await addMapped()
+    for (let at = 1; at < 20; at++) await make(owner, `tool-${at}`)
+    const body = { properties: { currentPassword: owner.password } }
+    const ask = (name: string) => () => send('PUT', name, tokenOf(owner.id), body)
+    const answers = await overlap(gateway.masking.service(), ask('one'), ask('other'))
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [201, 400],
+    )
+  },
+)
 
 clause(
   'GATE-160',
