@@ -115,7 +115,7 @@ export async function openApi(values: ApiValues): Promise<Api> {
   }
 }
 
-interface Page<T> {
+export interface Page<T> {
   readonly value: readonly T[]
   readonly nextLink?: string
   readonly '@odata.nextLink'?: string
@@ -126,9 +126,14 @@ export async function* walk<T>(api: Api, path: string): AsyncGenerator<T> {
   for (let next: string | undefined = path; next !== undefined && !outputClosed().aborted; ) {
     const { body }: { body: Page<T> } = await api.send<Page<T>>('GET', next)
     yield* body.value
-    const link: URL | null = URL.parse(body.nextLink ?? body['@odata.nextLink'] ?? '')
-    next = link ? link.pathname + link.search : undefined
+    next = nextOf(body)
   }
+}
+
+/** The path of the page that follows; undefined: it is the last. */
+export function nextOf(page: Page<unknown>): string | undefined {
+  const link = URL.parse(page.nextLink ?? page['@odata.nextLink'] ?? '')
+  return link ? link.pathname + link.search : undefined
 }
 
 /** All entries, or the first `limit` of them. */

@@ -1,8 +1,9 @@
+import { foldDisplayName } from '../kernel/fold-display-name.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { pathPrefix } from '../kernel/surface.ts'
 import { trimDisplayName } from '../kernel/trim-display-name.ts'
 import { isUuid } from '../kernel/uuid.ts'
-import { type Api, listAll, Refused } from './api.ts'
+import { type Api, listAll, nextOf, type Page, Refused } from './api.ts'
 import { exitCodes } from './exit-codes.ts'
 
 const { directory } = pathPrefix
@@ -50,7 +51,7 @@ export async function findGroup(api: Api, sent: string): Promise<Principal> {
     const group = await read<Entry>(api, `${directory}/groups/${name}`, name)
     return group ? { id: group.id, name, ...nameOf(group) } : refuseMissing(`There is no group '${name}'.`)
   }
-  const [group, ...others] = await findNamed(api, 'groups', name)
+  const [group, ...others] = await findGroupsNamed(api, name)
   if (!group)
     return refuseMissing(
       `There is no group '${clip(name)}'. Groups are named by displayName or id, users by userPrincipalName, applications by id.`,
@@ -64,18 +65,21 @@ export async function findGroup(api: Api, sent: string): Promise<Principal> {
   )
 }
 
-async function findNamed(api: Api, set: string, name: string): Promise<readonly Entry[]> {
-  const spellings = spell(name).map(quoteText).join(',')
-  const filter = encodeURIComponent(`displayName in (${spellings})`)
-  const path = `${directory}/${set}?$filter=${filter}&$select=id,displayName,description`
-  return (await read<{ value: Entry[] }>(api, path, name))?.value ?? []
-}
-
-/** A filter knows nothing of composition, and in some locales nothing of capitals beyond ASCII. */
-function spell(name: string): string[] {
-  const composed = name.normalize('NFC')
-  const spellings = [name, composed, name.normalize('NFD'), composed.toLowerCase(), composed.toUpperCase()]
-  return [...new Set(spellings)]
+/**
+ * The groups that have a name by the one folding, among all groups: a filter folds by the locale of the store. It would leave out the
+ * group that is meant and find a namesake, which any person may create.
+ */
+async function findGroupsNamed(api: Api, name: string): Promise<readonly Entry[]> {
+  const wanted = foldDisplayName(name)
+  const found: Entry[] = []
+  let next: string | undefined = `${directory}/groups?$top=999&$select=id,displayName,description`
+  while (next !== undefined) {
+    const page: Page<Entry> | undefined = await read<Page<Entry>>(api, next, name)
+    if (!page) throw new OperatorError('The service does not list its groups. Name the group by its id.')
+    found.push(...page.value.filter(({ displayName }) => foldDisplayName(displayName ?? '') === wanted))
+    next = nextOf(page)
+  }
+  return found
 }
 
 /** As a text stands in `$filter`. */

@@ -30,6 +30,55 @@ describe('the commands about users, groups, roles and the audit', () => {
   const uniqueName = (prefix: string) => `${prefix}-${randomUUID().slice(0, 8)}`
 
   clause(
+    'DIR-386',
+    'A name that a command finds a group by counts every group that has it by the folding of `group:NAME` (MASK-140): …',
+    async () => {
+      const directory = fillDirectory(service)
+      const mark = uniqueName('team')
+      const names = [
+        [`${mark} Straße`, `${mark} strasse`],
+        [`${mark} İstanbul`, `${mark} istanbul`],
+        [`${mark} Ærø ΔΙΟΣ`, `${mark} ærø διος`],
+      ] as const
+      for (const [meant, namesake] of names) {
+        const id = await directory.group({ displayName: meant })
+        const other = await directory.group({ displayName: namesake })
+        const person = await directory.user()
+        for (const word of [meant, namesake, namesake.toUpperCase()])
+          for (const command of [
+            ['group', 'members', 'add', word, person],
+            ['role', 'assign', 'Reader', word, '--scope', '/'],
+          ]) {
+            const { code, stderr } = await attempt(command)
+            assert.notEqual(code, 0, `${command.join(' ')}: ${stderr}`)
+            assert.match(stderr, new RegExp(`Several groups.*${[id, other].toSorted().join('.*')}`, 's'))
+          }
+        assert.deepEqual(await directory.directMembers(other), [])
+        await directory.softDelete(other)
+        assert.equal((await json('group', 'show', namesake)).id, id, 'the only group of the name')
+      }
+    },
+  )
+
+  test('a group is found by its name among more groups than a page has', async () => {
+    const { sql } = service.database
+    const displayName = uniqueName('late')
+    const directory = fillDirectory(service)
+    await sql`
+      insert into directory_object (tenant_id, id, kind, properties)
+      select ${service.tenantId}, gen_random_uuid(), 'group', jsonb_build_object('displayName', 'One of many', 'mailNickname', n::text)
+      from generate_series(1, 2500) as n`
+    const ids = [
+      await directory.group({ displayName }),
+      await directory.group({ displayName: displayName.toUpperCase() }),
+    ]
+    const { code, stderr } = await attempt(['group', 'show', displayName])
+    assert.notEqual(code, 0)
+    for (const id of ids) assert.ok(stderr.includes(id), stderr)
+    await sql`delete from directory_object where display_name = 'One of many'`
+  })
+
+  clause(
     'SVC-43',
     'No command writes a control character of a name, value or message to its output, and a name in a list takes one line. …',
     async () => {
