@@ -4,7 +4,7 @@ import * as oidc from 'openid-client'
 import { Browser } from '../../support/browser.ts'
 import { clause } from '../../support/clause.ts'
 import { fillDirectory } from '../../support/directory.ts'
-import { addApplication, addPerson, claimsOf, trustService } from '../../support/issuer.ts'
+import { addApplication, addPerson, claimsOf, type Person, trustService } from '../../support/issuer.ts'
 import { runHere, settleIn } from '../../support/run-here.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
 import { beginSignIn, redirectUri, signIn } from '../../support/sign-in.ts'
@@ -173,6 +173,50 @@ describe('consents of single people', () => {
       const other = await beginSignIn(service, one.appId, 'openid Group.Read.All', { redirect_uri: evil })
       const wide = await other.exchange(await browser.open(other.url))
       assert.deepEqual(scopesOf(wide.access_token), ['Group.Read.All'])
+    },
+  )
+
+  clause(
+    'TOK-173',
+    'A consent that an administrator gives in the place of one person (TOK-122) counts at the addresses at which the…',
+    async () => {
+      const web = { redirectUris: [redirectUri] }
+      const properties = { web, publicClient: { redirectUris: [evil] } }
+      const environment = await settleIn(service)
+      const token = service.tokenFor({ permissions: ['DelegatedPermissionGrant.ReadWrite.All'] })
+      const ways: readonly ((clientId: string, appId: string, person: Person) => Promise<void>)[] = [
+        async (clientId, _appId, { id: principalId }) => {
+          const resourceId = await fillDirectory(service).findApi()
+          const body = { clientId, consentType: 'Principal', principalId, resourceId, scope: 'Mail.Read' }
+          const granted = await service.request('POST', '/v1.0/oauth2PermissionGrants', { token, body })
+          assert.equal(granted.status, 201, granted.text)
+        },
+        async (_clientId, appId, { userPrincipalName }) => {
+          const command = ['application', 'consent', appId, '--permission', 'Mail.Read']
+          const ran = await runHere([...command, '--user', userPrincipalName], { environment })
+          assert.equal(ran.code, 0, ran.stderr)
+        },
+      ]
+      for (const consent of ways) {
+        const one = await addApplication(service, { properties, consented: basic.split(' ') })
+        const person = await addPerson(service)
+        await consent(one.servicePrincipalId, one.appId, person)
+        await change(one.applicationId, { isFallbackPublicClient: true })
+        const browser = new Browser(...origins)
+        // People confirm each sign-in at a native application, on a page with the permissions that it asks for.
+        const refreshAt = async (redirect_uri: string) => {
+          const { url, exchange, config } = await beginSignIn(service, one.appId, basic, { redirect_uri })
+          const first = await browser.open(url)
+          const page = /for="password"/.test(first.html) ? await signIn(browser, first, person) : first
+          assert.match(page.html, /Allow access\?/)
+          assert.doesNotMatch(page.html, /Read your mail/)
+          const { refresh_token } = await exchange(await browser.submit(page))
+          return oidc.refreshTokenGrant(config, refresh_token ?? '', { scope: 'Mail.Read' })
+        }
+        const here = await refreshAt(redirectUri)
+        assert.deepEqual(scopesOf(here.access_token), ['Mail.Read'])
+        await assert.rejects(refreshAt(evil), { error: 'invalid_scope' }, 'the page did not name it')
+      }
     },
   )
 

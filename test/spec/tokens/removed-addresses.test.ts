@@ -158,6 +158,29 @@ describe('tokens of a removed address', () => {
     for (const token of [...local, ...kept]) await becomes(200, token, 'no longer native')
   })
 
+  clause('TOK-165', changedKind, async (t) => {
+    t.diagnostic('a scheme of its own')
+    const scheme = 'com.example.tides:/done'
+    const native = { publicClient: { redirectUris: ['http://127.0.0.1/other'] } }
+    for (const [properties, lost, back] of [
+      [{ spa: { redirectUris: [redirectUri, scheme] }, ...native }, { publicClient: null }, native],
+      [
+        { isFallbackPublicClient: true, web: { redirectUris: [redirectUri, scheme] }, ...native },
+        { isFallbackPublicClient: false },
+        { isFallbackPublicClient: true },
+      ],
+    ] as const) {
+      const { appId, applicationId } = await register(properties)
+      const [own, kept] = [await signInAt(appId, scheme), await signInAt(appId, redirectUri)]
+      for (const token of [...own, ...kept]) await goesOn(token, 'of a native client')
+      await change(applicationId, lost)
+      for (const token of own) await becomes(401, token, 'own schemes are for native clients')
+      for (const token of kept) await goesOn(token, 'by the other address')
+      await change(applicationId, back)
+      for (const token of own) await becomes(200, token, 'native again')
+    }
+  })
+
   clause(
     'TOK-163',
     'A write that is under way while the address of the sign-in of its token is removed is refused with 403, …',
