@@ -698,6 +698,29 @@ begin
 end
 $function$
 ;
+CREATE OR REPLACE FUNCTION masquerade.leads_to_assignment(tenant uuid, groups uuid[])
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'masquerade'
+AS $function$
+begin
+  -- Most directories assign no role: their changes of members do not walk.
+  if not exists (select from app_role_assignment) then return false; end if;
+  return exists (
+    with recursive around (id) as (
+      select unnest(groups)
+      union
+      select edge.container_id from around cross join lateral (
+        select container_id from member_edge where tenant_id = tenant and member_id = around.id offset 0
+      ) as edge
+    )
+    select from around
+    join app_role_assignment as granted on granted.tenant_id = tenant and granted.principal_id = around.id
+    join directory_object as client on client.tenant_id = tenant and client.id = granted.resource_id
+    where client.properties -> 'appRoleAssignmentRequired' = 'true');
+end $function$
+;
 CREATE OR REPLACE FUNCTION masquerade.log_changes()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -777,12 +800,34 @@ begin
   return null;
 end $function$
 ;
+CREATE OR REPLACE FUNCTION masquerade.tell_of_group_with_assignment()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'masquerade'
+AS $function$
+begin
+  perform pg_catalog.pg_notify('masquerade_revocations', '') where leads_to_assignment(new.tenant_id, array[new.id]);
+  return null;
+end $function$
+;
 CREATE OR REPLACE FUNCTION masquerade.tell_of_masks()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
 begin
   perform pg_catalog.pg_notify('masquerade_masks', new.database_id::text);
+  return null;
+end $function$
+;
+CREATE OR REPLACE FUNCTION masquerade.tell_of_members_with_assignment()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'masquerade'
+AS $function$
+begin
+  perform pg_catalog.pg_notify('masquerade_revocations', '')
+  from (select tenant_id, array_agg(distinct container_id) as groups from changed group by tenant_id) as edge
+  where leads_to_assignment(edge.tenant_id, edge.groups);
   return null;
 end $function$
 ;
@@ -868,11 +913,13 @@ AS $function$
 $function$
 ;
 
+CREATE TRIGGER assignment_told AFTER INSERT OR DELETE ON masquerade.app_role_assignment FOR EACH ROW EXECUTE FUNCTION tell_of_revocation();
 CREATE TRIGGER application_permission_voids_tokens AFTER DELETE ON masquerade.application_permission FOR EACH ROW EXECUTE FUNCTION void_tokens('service_principal_id');
 CREATE TRIGGER application_secret_ends_credentials AFTER DELETE ON masquerade.application_secret FOR EACH ROW EXECUTE FUNCTION end_credentials_of_application();
 CREATE TRIGGER removed_secret_told AFTER DELETE ON masquerade.application_secret FOR EACH ROW EXECUTE FUNCTION tell_of_revocation();
 CREATE TRIGGER delegated_permission_voids_tokens AFTER DELETE ON masquerade.delegated_permission FOR EACH ROW EXECUTE FUNCTION void_tokens('user_id', 'client_id');
 CREATE TRIGGER certificate_ends_credentials AFTER UPDATE OF properties ON masquerade.directory_object FOR EACH ROW WHEN (((old.kind = 'application'::text) AND ((old.properties -> 'keyCredentials'::text) IS DISTINCT FROM (new.properties -> 'keyCredentials'::text)))) EXECUTE FUNCTION end_credentials_of_certificate();
+CREATE TRIGGER group_with_assignment_told AFTER UPDATE OF deleted_at ON masquerade.directory_object FOR EACH ROW WHEN (((old.kind = 'group'::text) AND (new.deleted_at IS DISTINCT FROM old.deleted_at))) EXECUTE FUNCTION tell_of_group_with_assignment();
 CREATE TRIGGER objects_written AFTER INSERT OR DELETE OR UPDATE ON masquerade.directory_object FOR EACH STATEMENT EXECUTE FUNCTION note_directory_write();
 CREATE TRIGGER principals_changed AFTER DELETE OR UPDATE ON masquerade.directory_object FOR EACH STATEMENT EXECUTE FUNCTION tell_of_directory();
 CREATE TRIGGER purged_client_counted AFTER DELETE ON masquerade.directory_object FOR EACH ROW WHEN (((old.kind = ANY (ARRAY['application'::text, 'servicePrincipal'::text])) AND (old.app_id IS NOT NULL) AND (old.deleted_at IS NULL))) EXECUTE FUNCTION count_shut_out();
@@ -880,6 +927,7 @@ CREATE TRIGGER purged_client_kept AFTER DELETE ON masquerade.directory_object FO
 CREATE TRIGGER purged_principal_told AFTER DELETE ON masquerade.directory_object FOR EACH ROW WHEN ((old.kind = ANY (ARRAY['user'::text, 'servicePrincipal'::text, 'application'::text]))) EXECUTE FUNCTION tell_of_revocation();
 CREATE TRIGGER removed_address_told AFTER UPDATE OF properties ON masquerade.directory_object FOR EACH ROW WHEN (((old.kind = 'application'::text) AND (((old.properties -> 'web'::text) IS DISTINCT FROM (new.properties -> 'web'::text)) OR ((old.properties -> 'spa'::text) IS DISTINCT FROM (new.properties -> 'spa'::text)) OR ((old.properties -> 'publicClient'::text) IS DISTINCT FROM (new.properties -> 'publicClient'::text)) OR ((old.properties -> 'isFallbackPublicClient'::text) IS DISTINCT FROM (new.properties -> 'isFallbackPublicClient'::text))))) EXECUTE FUNCTION tell_of_revocation();
 CREATE TRIGGER removed_certificate_told AFTER UPDATE OF properties ON masquerade.directory_object FOR EACH ROW WHEN (((old.kind = 'application'::text) AND (jsonb_typeof((old.properties -> 'keyCredentials'::text)) = 'array'::text) AND ((old.properties -> 'keyCredentials'::text) IS DISTINCT FROM (new.properties -> 'keyCredentials'::text)))) EXECUTE FUNCTION tell_of_revocation();
+CREATE TRIGGER required_assignment_told AFTER UPDATE OF properties ON masquerade.directory_object FOR EACH ROW WHEN (((old.kind = 'servicePrincipal'::text) AND ((old.properties -> 'appRoleAssignmentRequired'::text) IS DISTINCT FROM (new.properties -> 'appRoleAssignmentRequired'::text)))) EXECUTE FUNCTION tell_of_revocation();
 CREATE TRIGGER role_assignable_group_voids_tokens AFTER UPDATE OF deleted_at ON masquerade.directory_object FOR EACH ROW WHEN (((new.kind = 'group'::text) AND (new.deleted_at IS NOT NULL) AND (old.deleted_at IS NULL) AND ((new.properties -> 'isAssignableToRole'::text) = 'true'::jsonb))) EXECUTE FUNCTION void_tokens_of_members();
 CREATE TRIGGER shut_out_client_counted AFTER UPDATE OF properties, deleted_at ON masquerade.directory_object FOR EACH ROW WHEN (((old.kind = ANY (ARRAY['application'::text, 'servicePrincipal'::text])) AND (old.app_id IS NOT NULL) AND (((old.deleted_at IS NULL) AND (new.deleted_at IS NOT NULL)) OR (((old.properties -> 'accountEnabled'::text) IS DISTINCT FROM 'false'::jsonb) AND ((new.properties -> 'accountEnabled'::text) = 'false'::jsonb))))) EXECUTE FUNCTION count_shut_out();
 CREATE TRIGGER shut_out_principal_ends_tokens AFTER UPDATE OF properties, deleted_at ON masquerade.directory_object FOR EACH ROW WHEN (((old.kind = ANY (ARRAY['user'::text, 'servicePrincipal'::text])) AND (((old.deleted_at IS NULL) AND (new.deleted_at IS NOT NULL)) OR (((old.properties -> 'accountEnabled'::text) IS DISTINCT FROM 'false'::jsonb) AND ((new.properties -> 'accountEnabled'::text) = 'false'::jsonb))))) EXECUTE FUNCTION end_tokens();
@@ -889,9 +937,11 @@ CREATE TRIGGER masks_enforced AFTER INSERT OR UPDATE OF enforced_at ON masquerad
 CREATE TRIGGER database_reached AFTER INSERT OR UPDATE OF binding_reached_at ON masquerade.masked_database FOR EACH ROW WHEN ((new.binding_reached_at IS NOT NULL)) EXECUTE FUNCTION note_reached_place();
 CREATE TRIGGER policy_changed AFTER UPDATE OF policy_state, policy_mode, exempt_principals, binding_version ON masquerade.masked_database FOR EACH ROW EXECUTE FUNCTION note_policy_change();
 CREATE TRIGGER rule_changed AFTER INSERT OR DELETE OR UPDATE ON masquerade.masking_rule FOR EACH ROW EXECUTE FUNCTION note_policy_change();
+CREATE TRIGGER former_member_told AFTER DELETE ON masquerade.member_edge REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tell_of_members_with_assignment();
 CREATE TRIGGER member_edge_voids_tokens AFTER DELETE ON masquerade.member_edge REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION void_tokens_of_former_members();
 CREATE TRIGGER members_changed AFTER INSERT OR DELETE OR UPDATE ON masquerade.member_edge FOR EACH STATEMENT EXECUTE FUNCTION tell_of_directory();
 CREATE TRIGGER members_written AFTER INSERT OR DELETE OR UPDATE ON masquerade.member_edge FOR EACH STATEMENT EXECUTE FUNCTION note_directory_write();
+CREATE TRIGGER new_member_told AFTER INSERT ON masquerade.member_edge REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tell_of_members_with_assignment();
 CREATE TRIGGER ended_sign_in_told AFTER DELETE ON masquerade.oidc_state FOR EACH ROW WHEN ((old.model = 'Grant'::text)) EXECUTE FUNCTION tell_of_revocation();
 CREATE TRIGGER mapping_changed AFTER INSERT OR DELETE OR UPDATE ON masquerade.role_mapping FOR EACH ROW EXECUTE FUNCTION note_policy_change();
 CREATE TRIGGER suspension_changed AFTER INSERT OR DELETE ON masquerade.suspension FOR EACH ROW EXECUTE FUNCTION note_policy_change();

@@ -8,6 +8,8 @@ export interface Standing {
   readonly client: 'enabled' | 'disabled' | 'absent'
   /** Tokens from before this time are void: the password was changed, a permission withdrawn. */
   readonly validFromMs: number
+  /** False: the client admits assigned people alone, and the principal is a person without an assignment. */
+  readonly isAdmitted: boolean
 }
 
 /** Reads what the directory says now about a principal and the client that got its token. */

@@ -6,14 +6,19 @@ export function listExchanged(grounds: TokenGrounds): readonly [TokenGrounds, ..
   return [grounds, ...grounds.exchanged.map((earlier) => ({ ...grounds, ...earlier, isTimeExact: true }))]
 }
 
-/** True when the principal or client of a token was deleted, disabled or cut off since the token was issued. */
+/**
+ * True when the principal or client of a token was deleted, disabled or cut off since the token was issued, or the client does
+ * not admit the person.
+ */
 export function isRevoked(grounds: TokenGrounds, standing: Standing | undefined): boolean {
   if (!standing) return true
   const { kind, isOurs, knownPrincipalsOnly } = grounds
   const hasPrincipal =
     standing.kind === kind ? standing.enabled : standing.kind === 'absent' && !knownPrincipalsOnly
   const hasClient = isOurs ? standing.client === 'enabled' : standing.client !== 'disabled'
-  return !hasPrincipal || !hasClient || isCutOff(grounds, standing)
+  // Outside issuers decide by themselves which people get tokens.
+  const isShutOut = isOurs && kind === 'user' && !standing.isAdmitted
+  return !hasPrincipal || !hasClient || isShutOut || isCutOff(grounds, standing)
 }
 
 /** A token in whole seconds that shares the second of the revocation may have been issued after it. */

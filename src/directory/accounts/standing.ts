@@ -1,10 +1,13 @@
 import type { Standing, TokenHolder } from '../../auth/principals.ts'
 import type { Fragment, Query } from '../../db/query.ts'
 import type { TokenGrounds } from '../../kernel/token-grounds.ts'
+import { findAssigned } from '../app-roles/find-assigned.ts'
 
 interface Row {
   readonly kind: string | null
   readonly enabled: boolean | null
+  /** The service principal of the client, where it requires assignments. */
+  readonly strict_client_id: string | null
   readonly client_enabled: boolean | null
   readonly valid_from: Date | null
 }
@@ -58,7 +61,8 @@ export async function awaitRevocations(
 
 /**
  * A condition for a larger statement: false only when the token of the holder stands. Each way to shut out a principal leaves
- * a row of `token_cutoff`, and no write removes one. A client that is not there leaves its own out of sight.
+ * a row of `token_cutoff`, and no write removes one. A client that is not there leaves its own out of sight. A client that requires
+ * assignments is always in doubt, and so is one that the transaction which asks has changed.
  */
 export function mayBeRevoked(
   sql: Query,
@@ -69,6 +73,8 @@ export function mayBeRevoked(
     select count(*) = 0 or coalesce(max(greatest(client.created_at, (select max(valid_from) from token_cutoff
         where tenant_id = ${tenantId} and principal_id in (${objectId}::uuid, client.id)))), '-infinity')
       >= to_timestamp(${issuedAtMs}::float8 / 1000) - interval '1 second'
+      or coalesce(bool_or(client.properties -> 'appRoleAssignmentRequired' = 'true'
+        or client.xmin = pg_current_xact_id_if_assigned()::xid), false)
     from directory_object as client
     where client.tenant_id = ${tenantId} and client.kind = 'servicePrincipal' and client.app_id = ${applicationId})`
 }
@@ -81,7 +87,7 @@ export async function readStanding(
   applicationId: string,
 ): Promise<Standing> {
   const [standing] = await readStandings(sql, tenantId, [{ objectId, applicationId }])
-  return standing ?? toStanding(undefined)
+  return standing ?? toStanding(undefined, false)
 }
 
 /** The same for many holders of tokens, in their order. */
@@ -91,7 +97,7 @@ export async function readStandings(
   holders: readonly TokenHolder[],
 ): Promise<Standing[]> {
   const rows = await sql<Row[]>`
-    select principal.kind, principal.enabled,
+    select principal.kind, principal.enabled, client.strict_client_id,
       case when exists (
           select from directory_object as application
           where application.tenant_id = ${tenantId} and application.kind = 'application'
@@ -115,21 +121,31 @@ export async function readStandings(
     ) as principal on true
     left join lateral (
       -- Outside issuers know nothing of a deletion: the client that was deleted last is one that was blocked.
-      select id, created_at,
+      select id, created_at, case when properties -> 'appRoleAssignmentRequired' = 'true' then id end as strict_client_id,
         deleted_at is null and properties -> 'accountEnabled' is distinct from 'false'::jsonb as enabled
       from directory_object
       where tenant_id = ${tenantId} and kind = 'servicePrincipal' and app_id = holder.application_id
       order by deleted_at desc nulls first limit 1
     ) as client on true
     order by holder.place`
-  return rows.map(toStanding)
+  const places = rows.flatMap(({ kind, strict_client_id }, at) =>
+    kind === 'user' && strict_client_id !== null ? [at] : [],
+  )
+  const visits = places.map((at) => ({
+    userId: holders[at]?.objectId ?? '',
+    clientId: rows[at]?.strict_client_id ?? '',
+  }))
+  const assigned = visits.length === 0 ? [] : await findAssigned(sql, tenantId, visits)
+  const shutOut = new Set(places.filter((_, at) => assigned[at] !== true))
+  return rows.map((row, at) => toStanding(row, !shutOut.has(at)))
 }
 
-function toStanding(row: Row | undefined): Standing {
+function toStanding(row: Row | undefined, isAdmitted: boolean): Standing {
   return {
     kind: row?.kind === 'user' || row?.kind === 'servicePrincipal' ? row.kind : 'absent',
     enabled: row?.enabled ?? false,
     client: row?.client_enabled === true ? 'enabled' : row?.client_enabled === false ? 'disabled' : 'absent',
     validFromMs: row?.valid_from?.getTime() ?? 0,
+    isAdmitted,
   }
 }

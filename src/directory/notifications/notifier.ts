@@ -173,7 +173,10 @@ export class Notifier {
   async #requireStanding(subscription: Subscription): Promise<void> {
     const { creatorId, applicationId, renewedAt, grounds } = subscription
     const standing = await this.#parts.readStanding(creatorId, applicationId)
-    if (!standing.enabled || standing.client !== 'enabled' || renewedAt.getTime() < standing.validFromMs)
+    const isCutOff = renewedAt.getTime() < standing.validFromMs
+    // An earlier release stored no grounds: by them an outside issuer, which decides by itself, would show.
+    const isShutOut = !standing.isAdmitted && grounds?.isOurs !== false
+    if (!standing.enabled || standing.client !== 'enabled' || isCutOff || isShutOut)
       throw new Error('the creator of the subscription may not hear of changes')
     const [isRevoked] = grounds ? await this.#parts.findRevoked([grounds]) : [false]
     if (isRevoked !== false) throw new Error('the token of the subscription was revoked')

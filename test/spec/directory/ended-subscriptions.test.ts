@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { after, before, describe } from 'node:test'
 import { knownPermissions } from '../../../src/auth/known-permissions.ts'
 import { exchangedTokensClaim } from '../../../src/auth/token-claims.ts'
+import { noRoleId } from '../../../src/directory/app-roles/app-roles.ts'
 import { caller } from '../../support/call.ts'
 import { clause } from '../../support/clause.ts'
 import { addApplication, addPerson } from '../../support/issuer.ts'
@@ -154,6 +155,43 @@ describe('subscriptions of a revoked token', () => {
     await administer('PATCH', `/servicePrincipals/${servicePrincipalId}`, 204, { accountEnabled: false })
     await hearsNothing(subscription, 'the first client is disabled')
   })
+
+  clause(
+    'DIR-390',
+    'Nor is one sent while the client of the subscription requires assignments and its person has none (TOK-178), …',
+    async () => {
+      const { sql } = service.database
+      const { appId: applicationId, servicePrincipalId } = await addApplication(service)
+      const path = `/servicePrincipals/${servicePrincipalId}`
+      await administer('PATCH', path, 204, { appRoleAssignmentRequired: true })
+      const { id } = await addPerson(service)
+      const [group, principal] = [await newGroup(), { principal: id, applicationId }]
+      const resourceId = servicePrincipalId
+      const assignment = { principalId: group, resourceId, appRoleId: noRoleId }
+      await administer('POST', `/groups/${group}/appRoleAssignments`, 201, assignment)
+      const join = () =>
+        administer('POST', `/groups/${group}/members/$ref`, 204, {
+          '@odata.id': `https://x/v1.0/directoryObjects/${id}`,
+        })
+      await join()
+      const { claimsFor, signToken } = service.tokens
+      const token = signToken({
+        ...claimsFor({ ...principal, permissions: ['Group.Read.All'] }),
+        ...issuedNow(),
+      })
+      const [told, older] = [await subscribe(token), await subscribe(token)]
+      await sql`update change_subscription set grounds = null where id = ${older}`
+      for (const subscription of [told, older]) await hears(subscription)
+      await administer('DELETE', `/groups/${group}/members/${id}/$ref`, 204)
+      const missed = [
+        await hearsNothing(told, 'the person left the group'),
+        await hearsNothing(older, 'of an earlier release'),
+      ]
+      await join()
+      await goesOn(told, missed[0] ?? '')
+      await goesOn(older, missed[1] ?? '')
+    },
+  )
 
   clause(
     'DIR-364',

@@ -135,6 +135,28 @@ describe('sessions whose token is revoked', () => {
   )
 
   clause(
+    'TOK-178',
+    'An access token of a person through a client that requires assignments (DIR-273) ends with the last assignment of the person: …',
+    async () => {
+      const [who, bystander] = [await visitor(), await visitor()]
+      const { sql } = service().database
+      await sql`
+        insert into app_role_assignment (tenant_id, principal_id, resource_id, app_role_id)
+        values (${service().tenantId}, ${who.id}, ${who.clientId}, ${randomUUID()})`
+      await call('PATCH', `/v1.0/servicePrincipals/${who.clientId}`, { appRoleAssignmentRequired: true })
+      const [token, theirs] = [who.token(), bystander.token()]
+      const [client, other] = [
+        await people.connect(who.name, token),
+        await people.connect(bystander.name, theirs),
+      ]
+      const remove = () => sql`delete from app_role_assignment where resource_id = ${who.clientId}`
+      assert.equal(await endedBy(client, patienceMs, remove), '57P01')
+      await assert.rejects(people.connect(who.name, token), { code: '28P01' })
+      assert.equal((await other.query(read)).rows.length, 1, 'through another client')
+    },
+  )
+
+  clause(
     'GATE-300',
     'A session ends by GATE-113 also with the address that the sign-in of its token was answered at (TOK-162).',
     async () => {
