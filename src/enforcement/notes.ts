@@ -187,7 +187,7 @@ export function listTakenNames(
   return [
     ...(guard.schema === guardSchema
       ? []
-      : [nameTaken(guardSchema, `The schema ${guardSchema}`, quoteIdentifier(guard.schema))]),
+      : [nameTaken(guardSchema, `The schema ${guardSchema}`, quoteIdentifier(guard.schema), formerRecords)]),
     ...owners.flatMap(({ name }) => {
       const usual = twinOwnerName(database, 0, readServed(database, name))
       return name === usual
@@ -197,8 +197,12 @@ export function listTakenNames(
   ]
 }
 
-function nameTaken(target: string, subject: string, used: string): Note {
-  const message = `${subject} is of another role, so this service uses ${used}. If another service masks this database, unbind one of them; otherwise drop it.`
+/** The role of a binding was changed before a turn of this release signed the records of 0.1 for the database (ENF-429). */
+const formerRecords =
+  ' If its owner was the role of this binding before, it holds the grants from before masking: make the role of the binding the owner of the schema and of its tables.'
+
+function nameTaken(target: string, subject: string, used: string, unless = ''): Note {
+  const message = `${subject} is of another role, so this service uses ${used}. If another service masks this database, unbind one of them.${unless} Otherwise drop it.`
   return { code: 'NameTaken', target, message }
 }
 

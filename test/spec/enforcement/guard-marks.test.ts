@@ -115,5 +115,58 @@ forUsualCluster((cluster) => {
         )
       },
     )
+
+    clause(
+      'ENF-429',
+      'Where a database was last changed by release 0.1, and its binding gets another role before the first turn of this release, no turn fails and no mask comes off…',
+      async () => {
+        for (const isSuperuser of [false, true]) {
+          await using former = await createMaskedDatabase(cluster)
+          const [analyst, first, second] = [
+            await former.createRole('analyst'),
+            await former.createRole('first', 'LOGIN CREATEROLE'),
+            await former.createRole('second', 'LOGIN CREATEROLE'),
+          ]
+          const name = former.url.replace(/^.*\//, '')
+          const run = (text: string) => former.database.sql.unsafe(text)
+          await run(`create schema app authorization "${first}"; grant usage on schema app to public;
+            create table app.person (id int, email text, phone text); insert into app.person values (1, 'raw', 'raw');
+            alter table app.person owner to "${first}"; grant select on app.person to "${analyst}";
+            grant create on database "${name}" to "${first}", "${second}"; grant "${first}" to "${second}"`)
+          const settleAs = (session: Database, columns: readonly string[]) =>
+            reconcile(session, policy(columns.map((column) => rule(`app.person.${column}`))), {
+              claimant: claimantOf(shop),
+              kept: keepCopy(null),
+            })
+          await settleAs(former.connectAs('first'), ['email'])
+          const [role] = await run(`select oid::int8 from pg_roles where rolname = '${first}'`)
+          const mark = `masquerade guard ${sign(`guard of role ${role?.oid}`)}`
+          await run(`comment on schema masquerade_guard is '${mark}'`)
+          const session = isSuperuser ? former.database : former.connectAs('second')
+          const read = (relation: string) =>
+            former.runAs('analyst', `select email, phone from ${relation}`).then(
+              ([row]) => row,
+              () => 'denied',
+            )
+          const { notes } = await settleAs(session, ['email', 'phone'])
+          const note = notes.find(({ target: taken }) => taken === 'masquerade_guard')
+          assert.match(note?.message ?? '', /make the role of the binding the owner of the schema/)
+          assert.deepEqual([await read('app.person'), await read('masked_app.person')], ['denied', 'denied'])
+          assert.deepEqual((await settleAs(session, ['email', 'phone'])).steps, [])
+
+          const [user] = await session.sql<{ name: string }[]>`select quote_ident(current_user) as name`
+          const tables = await run(`select oid::regclass::text as name from pg_class
+            where relnamespace = 'masquerade_guard'::regnamespace and relkind = 'r'`)
+          for (const owned of ['schema masquerade_guard', ...tables.map((table) => `table ${table.name}`)])
+            await run(`alter ${owned} owner to ${user?.name}`)
+          await settleAs(session, ['email', 'phone'])
+          assert.equal(await read('app.person'), 'denied')
+          assert.deepEqual(await read('masked_app.person'), { email: 'XXXX', phone: 'XXXX' })
+          await settleAs(session, [])
+          assert.deepEqual(await read('app.person'), { email: 'raw', phone: 'raw' })
+          await run(`drop owned by "${first}", "${second}" cascade`)
+        }
+      },
+    )
   })
 })
