@@ -4,6 +4,7 @@ import type { SignOtherwise } from '../logins/mark.ts'
 import { twinOwnerPrefix } from '../names.ts'
 import type { Step } from '../plan.ts'
 import { Unfit } from '../states/explain-failure.ts'
+import { droppedWith, writeDrop } from '../twins/dropped-with.ts'
 import { ownsOthers } from '../twins/read-departure.ts'
 import type { TwinKeys } from '../twins/recognise-twin-roles.ts'
 import type { SignGuard } from './find-guard.ts'
@@ -72,10 +73,19 @@ function describeOwner(name: string | null | undefined, schema: string): string 
   return `This database is masked by a resource that this service does not have. If no other service keeps these masks, run: ${writeRelease(schema)};`
 }
 
+interface TwinSchema {
+  readonly name: string
+  /** What a drop with CASCADE would drop beside twins. */
+  readonly others: readonly string[]
+}
+
 /** Schemas of twins that came with a dump. */
-async function listTwinSchemas(sql: Sql, schema: string): Promise<{ name: string }[]> {
-  return await sql<{ name: string }[]>`
-    select n.nspname::text as name from pg_catalog.pg_namespace n
+async function listTwinSchemas(sql: Sql, schema: string): Promise<TwinSchema[]> {
+  const twins = sql`
+    select c.oid from ${sql(schema)}.relation g join pg_catalog.pg_namespace s on s.nspname = g.twin ->> 'schema'
+    join pg_catalog.pg_class c on c.relnamespace = s.oid and c.relname = g.twin ->> 'name' and c.relkind = 'v'`
+  return await sql<TwinSchema[]>`
+    select n.nspname::text as name, ${droppedWith(sql, twins)} as others from pg_catalog.pg_namespace n
     where exists (select 1 from ${sql(schema)}.relation where twin ->> 'schema' = n.nspname) order by 1`
 }
 
@@ -93,15 +103,25 @@ async function listReaders(sql: Sql): Promise<string[]> {
 
 function describeRestored(
   schema: string,
-  schemas: readonly { name: string }[],
+  schemas: readonly TwinSchema[],
   readers: readonly string[],
 ): string {
+  const isShared = ({ others }: TwinSchema) => others.length > 0
+  const write = ({ name, others }: TwinSchema) => writeDrop(name, others)
   const statements = [
+    // PostgreSQL refuses these first, before anything is dropped.
+    ...schemas.filter(isShared).map(write),
     `DROP SCHEMA ${quoteIdentifier(schema)} CASCADE`,
-    ...schemas.map(({ name }) => `DROP SCHEMA ${quoteIdentifier(name)} CASCADE`),
+    ...schemas.filter((one) => !isShared(one)).map(write),
     ...readers.map((owner) => `DROP OWNED BY ${quoteIdentifier(owner)}`),
   ]
-  return `This database was restored from a dump of a masked one. The record that came along is about other tables and roles, so nothing is changed. Remove it, and masks are made anew: ${statements.join('; ')};`
+  const warnings = schemas
+    .filter(isShared)
+    .map(
+      ({ name, others }) =>
+        ` With the twins in ${quoteIdentifier(name)} these objects of others would go: ${others.join(', ')}. Change or drop them first.`,
+    )
+  return `This database was restored from a dump of a masked one. The record that came along is about other tables and roles, so nothing is changed.${warnings.join('')} Remove it, and masks are made anew: ${statements.join('; ')};`
 }
 
 function writeOwner(schema: string, databaseId: string): Step[] {

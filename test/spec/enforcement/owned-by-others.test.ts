@@ -65,6 +65,46 @@ forEachCluster((cluster) => {
     },
   )
 
+  clause(
+    'ENF-431',
+    'Statements for operators have DROP SCHEMA … CASCADE of no schema of twins with which objects of others would go…',
+    async () => {
+      const scene = await createScene(cluster)
+      await using target = scene.target
+      const { run } = scene
+      await reconcile(target.database, rules)
+      const readStatements = async () => {
+        const left = await findLeftovers(target.database.sql, '')
+        const [schema] = left.filter(({ name }) => name === 'masked_app')
+        const error = await reconcile(target.database, rules).then(
+          () => '',
+          ({ message }: Error) => message,
+        )
+        return { leftover: schema?.statement, error, statements: error.replace(/^.*made anew: /, '') }
+      }
+      // As after a restore from a dump.
+      await run('update masquerade_guard.policy set self = 1')
+      for (const [make, name, drop] of [
+        ['create view lair.report as select mail from masked_app.people', 'lair.report', 'view lair.report'],
+        ['create table lair.kept (people masked_app.people[])', 'lair.kept.people', 'table lair.kept'],
+        ['create table masked_app.notes (note text)', 'masked_app.notes', 'table masked_app.notes'],
+      ]) {
+        await run(`${make}`)
+        const { leftover, error, statements } = await readStatements()
+        assert.equal(leftover, 'DROP SCHEMA "masked_app"')
+        assert.match(error, new RegExp(`these objects of others would go: ${name}\\. `))
+        assert.match(statements, /^DROP SCHEMA "masked_app"; DROP SCHEMA "masquerade_guard" CASCADE; /)
+        await assert.rejects(run(statements), { code: '2BP01' })
+        await run(`drop ${drop}`)
+      }
+      const { leftover, statements } = await readStatements()
+      assert.equal(leftover, 'DROP SCHEMA "masked_app" CASCADE')
+      await run(statements)
+      await reconcile(target.database, rules)
+      await assert.rejects(target.runAs('analyst', 'select mail from app.people'), { code: '42501' })
+    },
+  )
+
   clause('ENF-388', title, async () => {
     const scene = await createScene(cluster)
     await using target = scene.target
