@@ -122,20 +122,24 @@ export function createStateStore(sql: Sql, bound: BoundDatabases, lock: Database
     },
 
     async writeEnforced(databaseId, { notes, drifted, auditEveryMs, lastChange, lastTurn }) {
-      const drift = drifted ? 1 : 0
+      const [told, drift] = [notes === null ? null : sql.json(notes), drifted ? 1 : 0]
+      const found = sql`notes = coalesce(${told}::jsonb, s.notes), drift_repairs = s.drift_repairs + ${drift}::int,
+        last_drift_at = case when ${drift}::int > 0 then now() else s.last_drift_at end`
       // The number is compared in the row that is written, as a change that commits meanwhile left it.
       const [row] = await sql<ReportRow[]>`
-        with s as (update enforcement_state as s set state = 'Enforced', since = case when s.state = 'Enforced' then s.since else now() end, reason = null, notes = coalesce(${notes === null ? null : sql.json(notes)}::jsonb, s.notes),
-          checked_at = now(), enforced_at = now(), next_check_at = now() + ${auditEveryMs} * interval '1 millisecond', failures = 0,
-          drift_repairs = s.drift_repairs + ${drift}::int,
-          last_drift_at = case when ${drift}::int > 0 then now() else s.last_drift_at end
+        with s as (update enforcement_state as s set state = 'Enforced', since = case when s.state = 'Enforced' then s.since else now() end,
+          reason = null, checked_at = now(), enforced_at = now(), next_check_at = now() + ${auditEveryMs} * interval '1 millisecond',
+          failures = 0, ${found}
         where s.database_id = ${databaseId} and s.last_change = ${lastChange}::int8
           and exists (select from (${bound(sql)}) d where d.id = s.database_id)
           and (${lastTurn}::int8 is null or ${lastTurn}::int8 = coalesce((
             select epoch from enforcement_lease where database_id = ${databaseId}), 0))
         returning *)
         select ${reportColumns(sql)} from s join (${bound(sql)}) d on d.id = database_id`
-      return row && asReport(row)
+      if (row) return asReport(row)
+      // The turn of the later change may look at the tables of that change alone, and adds to these notes.
+      await sql`update enforcement_state as s set ${found} where s.database_id = ${databaseId} and s.last_change <> ${lastChange}::int8`
+      return undefined
     },
 
     async suspendEnforced(databaseId, reason) {

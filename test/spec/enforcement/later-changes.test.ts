@@ -92,8 +92,11 @@ describe('changes that are stored during a turn', () => {
       const refuses = async (change: () => Promise<unknown>) => {
         const lastChange = await states.readLastChange(id)
         await change()
-        assert.equal(await states.writeEnforced(id, { ...facts, lastChange }), undefined)
-        assert.equal((await states.read(id)).state, 'Pending')
+        const notes = [{ code: 'Locked', target: String(lastChange), message: '' } as const]
+        assert.equal(await states.writeEnforced(id, { ...facts, lastChange, notes }), undefined)
+        const pending = await states.read(id)
+        // The next turn may look at the tables of the change alone: what the refused one found stays.
+        assert.deepEqual([pending.state, pending.notes], ['Pending', notes])
         const now = await states.readLastChange(id)
         assert.equal((await states.writeEnforced(id, { ...facts, lastChange: now }))?.state, 'Enforced')
       }
