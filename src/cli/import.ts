@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
@@ -113,12 +114,14 @@ async function importFile(
   values: Values,
   hours: number | undefined,
 ): Promise<number> {
-  const size = await sizeOf(file)
+  const facts = { size: await sizeOf(file) }
+  let asked: string | undefined
   try {
     const isDry = values['dry-run'] ?? false
     if (isDry || (values.prune && !values.yes)) {
-      const tried = await attempt(access, file, size, values, undefined)
-      const words = `${describeOutcome(file, 'would import', tried)}${listRemoved(tried)}`
+      const tried = await attempt(access, file, facts, values, {})
+      asked = listRemoved(tried)
+      const words = `${describeOutcome(file, 'would import', tried)}${asked}`
       if (isDry) {
         report(values, { file, ...tried }, words)
         return exitCodes.done
@@ -126,7 +129,7 @@ async function importFile(
       announce(values, words)
       if (tried.removed > 0 && !(await isConfirmed())) return leave(values)
     }
-    const outcome = await attempt(access, file, size, values, hours, true)
+    const outcome = await attempt(access, file, facts, values, { isKept: true, hours, asked })
     const { invitations, ...counts } = outcome
     const isKept = values.invitations !== undefined && invitations.length > 0
     if (isKept) await keepInvitations(values.invitations ?? '', invitations)
@@ -145,14 +148,21 @@ async function importFile(
   }
 }
 
+interface Wishes {
+  readonly isKept?: boolean
+  /** Of invitations. */
+  readonly hours?: number | undefined
+  /** The removals that the operator was asked about; others are refused. */
+  readonly asked?: string | undefined
+}
+
 /** Imports a file, or tries to: whatever it did is undone then. */
 async function attempt(
   { database, tenantId }: OperatorAccess,
   file: string,
-  size: number,
+  facts: FileFacts,
   values: Values,
-  inviteHours: number | undefined,
-  isKept = false,
+  { isKept = false, hours: inviteHours, asked }: Wishes,
 ): Promise<ImportOutcome> {
   const progress = showProgress()
   try {
@@ -160,7 +170,7 @@ async function attempt(
       const outcome = await importDirectory(tx, {
         tenantId,
         fileName: basename(file),
-        chunks: readChunks(file, size, progress),
+        chunks: readChunks(file, facts, progress),
         format: /\.csv$/i.test(file) ? 'csv' : 'json',
         prune: values.prune ?? false,
         ...(inviteHours !== undefined && { inviteHours }),
@@ -171,6 +181,10 @@ async function attempt(
         },
       })
       if (!isKept) throw new Tried(outcome)
+      if (asked !== undefined && listRemoved(outcome) !== asked)
+        throw new OperatorError(
+          `${file}: the directory has changed since, and other objects, members or owners would be removed. Nothing was imported from it: import it again.`,
+        )
       return outcome
     })
   } catch (error) {
@@ -193,19 +207,33 @@ async function sizeOf(file: string): Promise<number> {
   throw new OperatorError(`${file} is no regular file. Write the lines to a file, and import that.`)
 }
 
-/** The chunks of a file that is to have this size. */
+interface FileFacts {
+  readonly size: number
+  /** Of the content that was read first. */
+  digest?: string
+}
+
+/** The chunks of a file that is to have this size and, where it was read before, the same content. */
 export async function* readChunks(
   file: string,
-  size: number,
+  facts: FileFacts,
   progress: Progress,
 ): AsyncGenerator<Uint8Array> {
+  const { size } = facts
+  const hash = createHash('sha256')
   let done = 0
   for await (const chunk of createReadStream(file, { highWaterMark: 256 * 1024 })) {
     done += chunk.length
+    hash.update(chunk)
     progress.say(`${file}: read ${size === 0 ? 100 : Math.floor((done / size) * 100)}%`)
     yield chunk
   }
   // Where a part of the lines is missing, --prune would remove what they name.
   if (done < size)
     throw new OperatorError(`${file} has become shorter while it was read. Nothing was imported from it.`)
+  const digest = hash.digest('base64')
+  facts.digest ??= digest
+  // The operator was asked about another content, or a part of it was judged.
+  if (facts.digest !== digest)
+    throw new OperatorError(`${file} has changed since it was read first. Nothing was imported from it.`)
 }

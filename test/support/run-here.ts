@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { Readable, Writable } from 'node:stream'
+import { PassThrough, Readable, Writable } from 'node:stream'
 import { run } from '../../src/cli/run.ts'
 import { writeRunFile } from '../../src/cli/run-file.ts'
 import { runWithin } from '../../src/cli/surroundings.ts'
@@ -10,6 +10,8 @@ interface Around {
   readonly environment?: Record<string, string>
   /** The standard input; none unless given. */
   readonly input?: string
+  /** Makes the standard input a terminal, and answers the question that a command asks there. */
+  readonly answer?: () => Promise<string>
   /** Called with everything printed so far, after each write. */
   readonly onOutput?: (stdout: string) => void
   /** Aborted when the reader of the output goes. */
@@ -18,17 +20,19 @@ interface Around {
 
 /** Runs a command line in this process, which takes a hundredth of the time that a process of its own takes. */
 export async function runHere(args: readonly string[], around: Around = {}): Promise<Outcome> {
-  const { environment = {}, input = '', onOutput, stop } = around
+  const { environment = {}, input = '', answer, onOutput, stop } = around
+  const typed = answer && Object.assign(new PassThrough(), { isTTY: true })
   let [stdout, stderr] = ['', '']
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('MASQUERADE_'))
   const code = await runWithin(
     {
       env: { ...Object.fromEntries(inherited), ...environment },
-      stdin: Readable.from(input === '' ? [] : [Buffer.from(input)]),
+      stdin: typed ?? Readable.from(input === '' ? [] : [Buffer.from(input)]),
       stdout: new Writable({
         write(chunk, _encoding, done) {
           stdout += String(chunk)
           onOutput?.(stdout)
+          if (stdout.endsWith('[y/N] ')) void answer?.().then((line) => typed?.write(`${line}\n`))
           done()
         },
       }),

@@ -61,7 +61,8 @@ export async function prune(tx: Tx, tenantId: string, { kinds, lines }: Spoken):
   ]
   const objects = await pruneObjects(tx, tenantId, kinds, own)
   const changes = [...edges.map(({ change }) => change), ...objects.changes]
-  const removals: Removal[] = [...objects.removals, ...edges]
+  // In one order: the operator confirms the names of a trial, and PostgreSQL returns deleted rows in any.
+  const removals: Removal[] = [...objects.removals, ...edges.toSorted((a, b) => (a.name < b.name ? -1 : 1))]
   const unnamed: Record<string, number> = {}
   for (const { kind } of removals.slice(mostNames)) unnamed[kind] = (unnamed[kind] ?? 0) + 1
   return {

@@ -10,6 +10,7 @@ import { importDirectory } from '../../../src/directory/transfer/import-director
 import { ImportFailed } from '../../../src/directory/transfer/import-result.ts'
 import { clause } from '../../support/clause.ts'
 import { runCommand } from '../../support/command.ts'
+import { fillDirectory } from '../../support/directory.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 import { runHere } from '../../support/run-here.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
@@ -492,11 +493,59 @@ describe('import and export from the command line', () => {
       const progress = { say() {}, end() {} }
       const read = async (length: number) => {
         let bytes = Buffer.alloc(0)
-        for await (const chunk of readChunks(path, length, progress)) bytes = Buffer.concat([bytes, chunk])
+        for await (const chunk of readChunks(path, { size: length }, progress))
+          bytes = Buffer.concat([bytes, chunk])
         return bytes.toString()
       }
       assert.equal(await read(size), text)
       await assert.rejects(read(size + 1), /has become shorter/)
+    },
+  )
+
+  clause(
+    'DIR-387',
+    'After its question `masquerade import --prune` imports the file that it asked about, and removes what it named: …',
+    async () => {
+      const { dataDir, databaseUrl } = service
+      const environment = { MASQUERADE_DATA_DIR: dataDir, MASQUERADE_DATABASE_URL: databaseUrl }
+      const directory = fillDirectory(service)
+      const path = join(dataDir, 'asked.jsonl')
+      const device = (displayName: string) => ({
+        type: 'device',
+        accountEnabled: true,
+        deviceId: randomUUID(),
+        displayName,
+        operatingSystem: 'Linux',
+        operatingSystemVersion: '1',
+      })
+      const living = async () => {
+        const rows = await service.database.sql<{ name: string }[]>`
+          select display_name as name from directory_object where kind = 'device' and deleted_at is null order by 1`
+        return rows.map(({ name }) => name)
+      }
+      const prune = async (meanwhile: () => Promise<unknown>) => {
+        await service.database.sql`delete from directory_object where kind = 'device'`
+        await directory.device()
+        await writeFile(path, lines(device('Asked')))
+        const answer = async () => {
+          await meanwhile()
+          return 'y'
+        }
+        return runHere(['import', path, '--prune'], { environment, answer })
+      }
+      const replaced = await prune(() => writeFile(path, lines(device('Other'))))
+      assert.equal(replaced.code, 1, replaced.stdout + replaced.stderr)
+      assert.match(replaced.stderr, /has changed since it was read first\. Nothing was imported/)
+      assert.deepEqual(await living(), ['A device'])
+
+      const added = await prune(() => directory.add('device', { displayName: 'New', deviceId: randomUUID() }))
+      assert.equal(added.code, 1, added.stdout + added.stderr)
+      assert.match(added.stderr, /would be removed/)
+      assert.deepEqual(await living(), ['A device', 'New'])
+
+      const kept = await prune(async () => {})
+      assert.equal(kept.code, 0, kept.stderr)
+      assert.deepEqual(await living(), ['Asked'])
     },
   )
 
