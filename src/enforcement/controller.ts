@@ -8,7 +8,7 @@ import type { Outcome } from './in-turn.ts'
 import { isAsMeant } from './is-as-meant.ts'
 import { createNoteLog } from './logins/create-note-log.ts'
 import { createNeighbourFinder } from './logins/find-neighbours.ts'
-import { type LoginOutcome, Logins, noLogins } from './logins/logins.ts'
+import { type LoginOutcome, Logins, loginCodes, noLogins } from './logins/logins.ts'
 import { foreignServer } from './notes.ts'
 import type { Step } from './plan.ts'
 import type { Policy, Proposal } from './policy.ts'
@@ -222,7 +222,7 @@ export class Controller {
       const { heldRoles = [] } = outcome.policy
       const warned = this.#warnNeighbours(heldRoles)
       const notes = [...settled.notes, ...open.notes, ...database.strangers().map(foreignServer)]
-      const left = { ...open, notes, writes }
+      const left = { ...open, notes, writes, renewed: known ? loginCodes : [] }
       const facts = { drifted, lastChange }
       const written = await this.#steps.writeState(databaseId, database, outcome, unfinished, left, facts)
       if (drifted) {

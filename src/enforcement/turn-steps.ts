@@ -8,6 +8,7 @@ import { describeHeld } from './hold-exempt.ts'
 import { isGuarded, type Outcome } from './in-turn.ts'
 import { createNeighbourFinder } from './logins/find-neighbours.ts'
 import type { Logins, SettledLogins } from './logins/logins.ts'
+import type { Note } from './plan.ts'
 import type { Policy } from './policy.ts'
 import type { PolicyReader } from './policy-reader.ts'
 import { reconcilePatiently } from './reconcile-patiently.ts'
@@ -117,7 +118,15 @@ export class TurnSteps {
     database: Database,
     outcome: Outcome,
     unfinished: readonly Unfinished[],
-    { writes, ...left }: LeftOpen & { readonly writes: ReturnType<OrderedWrites['begin']> },
+    {
+      writes,
+      renewed,
+      ...left
+    }: LeftOpen & {
+      readonly writes: ReturnType<OrderedWrites['begin']>
+      /** Codes of which the notes are complete. */
+      readonly renewed: readonly Note['code'][]
+    },
     { drifted, lastChange }: Pick<Enforced, 'drifted' | 'lastChange'>,
   ): Promise<Report | undefined> {
     const { states, log, auditEveryMs } = this.#parts
@@ -140,7 +149,8 @@ export class TurnSteps {
     const lag = await this.#parts.standbys.judge(databaseId, target, database, { record, lease, suspend })
     this.#parts.auditAfter(databaseId, lag.dueMs)
     const more = [...left.notes, ...judgement.notes, ...lag.notes]
-    const notes = await mergeNotes(states, databaseId, outcome, more, left.hadOpen)
+    const codes = left.hadOpen ? [...renewed, 'OpenSession' as const] : renewed
+    const notes = await mergeNotes(states, databaseId, outcome, more, codes)
     const held = joinReasons(outcome.policy.heldRoles?.map(describeHeld) ?? [])
     if (judgement.state === null && lag.pending === null && held === '')
       return await writes.write(expect, () =>

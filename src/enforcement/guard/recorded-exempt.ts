@@ -3,15 +3,20 @@ import { codeOf, sqlstate } from '../../kernel/sqlstate.ts'
 import { everybody } from '../names.ts'
 import { findGuard } from './find-guard.ts'
 
-/**
- * True when the records of a masked database say that a role is exempt, or was and that something may still be open to it:
- * the role itself or one that it is a member of, by OID. An entry with a process id or a place is about sessions alone.
- */
+/** True when the records of a masked database say that a role is exempt, or was and that something may still be open to it. */
 export async function isRecordedExempt(sql: Sql, role: number): Promise<boolean> {
-  const schema = await findGuard(sql)
-  if (schema === null) return false
+  return (await listRecordedExempt(sql, [role])).length > 0
+}
+
+/**
+ * Those of the roles, by OID, that the records have as exempt, or that are members of one that they have. An entry with a process id
+ * or a place is about sessions alone.
+ */
+export async function listRecordedExempt(sql: Sql, roles: readonly number[]): Promise<number[]> {
+  const schema = roles.length === 0 ? null : await findGuard(sql)
+  if (schema === null) return []
   // As JSON, because records of an earlier release lack columns.
-  const rows = await sql`
+  const rows = await sql<{ oid: number }[]>`
     with policy as (
       select pg_catalog.to_jsonb(p) as record from ${sql(schema)}.policy p
     ), listed (role) as (
@@ -24,12 +29,13 @@ export async function isRecordedExempt(sql: Sql, role: number): Promise<boolean>
       select r.oid from policy join pg_catalog.pg_roles r on record -> 'exempt' ? r.rolname::text
       where coalesce(record -> 'exempt_oids', 'null') = 'null'
     )
-    select from policy where record -> 'exempt' ? ${everybody} or exists (
+    select asked.oid from policy, pg_catalog.unnest(${roles}::int8[]) as asked (oid)
+    where record -> 'exempt' ? ${everybody} or exists (
       select from listed join pg_catalog.pg_roles r on r.oid = listed.role
-      where pg_catalog.pg_has_role(${role}::int8::oid, r.oid, 'MEMBER'))`.catch((error: unknown) => {
+      where pg_catalog.pg_has_role(asked.oid::oid, r.oid, 'MEMBER'))`.catch((error: unknown) => {
     // Another node has removed the last mask since.
     if (codeOf(error) === sqlstate.undefinedTable) return []
     throw error
   })
-  return rows.length > 0
+  return rows.map(({ oid }) => oid)
 }

@@ -16,7 +16,7 @@ import type { LoginOutcome, LoginPassword, LoginsOptions, SettledLogins } from '
 import { noGrants, revokeLoginGrants } from './revoke-login-grants.ts'
 
 export type { LoginKeys, LoginOutcome, LoginRights, LoginSource, SettledLogins } from './ports.ts'
-export { noLogins } from './ports.ts'
+export { loginCodes, noLogins } from './ports.ts'
 
 type Made = 'changed' | 'nothing' | 'blocked'
 
@@ -95,7 +95,7 @@ export class Logins {
         if (grants.revoked > 0)
           log.warn({ databaseId, revoked: grants.revoked }, 'privileges of login roles revoked')
         return {
-          changed: changed + grants.revoked,
+          changed,
           ended,
           notes: [...notes, ...(isEmpty(plan) ? [] : blocked.map(blockedNote)), ...grants.notes],
           logins: snapshot.logins.filter(({ mark }) => wanted.has(mark.principalId)),

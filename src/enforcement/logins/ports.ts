@@ -76,6 +76,7 @@ export interface LoginsOptions {
 }
 
 export interface SettledLogins {
+  /** Changes of login roles and their memberships. Privileges that were revoked are none: masks do not follow from them. */
   readonly changed: number
   readonly ended: number
   readonly notes: readonly Note[]
@@ -86,3 +87,6 @@ export interface SettledLogins {
 }
 
 export const noLogins: SettledLogins = { changed: 0, ended: 0, notes: [], logins: [], dismissed: [] }
+
+/** Of the notes that settling returns: each time all that there are. */
+export const loginCodes: readonly Note['code'][] = ['LoginRole', 'MappedRole']

@@ -1,9 +1,7 @@
 import type { Database } from '../../db/database.ts'
 import { quoteIdentifier } from '../../db/quote.ts'
-import type { Sql } from '../../db/sql.ts'
 import { sqlstateOf } from '../../db/sqlstate.ts'
 import type { Tx } from '../../db/transaction.ts'
-import { isRecordedExempt } from '../guard/recorded-exempt.ts'
 import { idleMs } from '../lease.ts'
 import type { Note } from '../plan.ts'
 import { findLoginGrants, type LoginGrant, writeRevoke } from './find-login-grants.ts'
@@ -21,6 +19,7 @@ const lockTimeoutMs = 25
 const limitMs = 1_500
 const mostAtOnce = 100
 const mostListed = 3
+const mostPrivileges = 10
 
 /** Of one grant alone: privileges, objects and roles that are gone, held locks, rows that another session changed first. */
 const isOfOne = /^(0L|0A|2B|40|42|55P03|XX000)/
@@ -36,47 +35,45 @@ export async function revokeLoginGrants(
   const granted = logins.filter(({ isGranted }) => isGranted).map(({ oid }) => oid)
   if (granted.length === 0) return noGrants
   const until = Date.now() + limitMs
-  let revoked = 0
+  const tried = new Set<string>()
   for (;;) {
-    const found = await findForeign(database.sql, granted, version)
-    if (found.length === 0) return { revoked, notes: [] }
-    const done = await database.transaction((tx) => revokeEach(tx, found, version, until))
-    revoked += done
-    if (done === 0 || Date.now() > until)
-      return { revoked, notes: describeLeft(await findForeign(database.sql, granted, version)) }
+    const found = await findLoginGrants(database.sql, granted, version, { most: mostAtOnce })
+    const next = found.filter(({ key, isHeld, isLendable }) => (isHeld || isLendable) && !tried.has(key))
+    if (next.length === 0 || Date.now() > until)
+      return { revoked: tried.size - (await countLeft(found)), notes: describeLeft(found) }
+    const keys = await database.transaction((tx) => revokeEach(tx, next, version, until))
+    for (const key of keys) tried.add(key)
+  }
+
+  /** PostgreSQL answers a REVOKE that changes nothing like any other. */
+  async function countLeft(found: readonly LoginGrant[]): Promise<number> {
+    if (found.length === 0 || tried.size === 0) return 0
+    return (await findLoginGrants(database.sql, granted, version, { keys: [...tried] })).length
   }
 }
 
-/** Without those that the controller wrote. */
-async function findForeign(sql: Sql, logins: readonly number[], version: number): Promise<LoginGrant[]> {
-  const found = await findLoginGrants(sql, logins, version, mostAtOnce)
-  const exempt = new Set<number>()
-  for (const login of new Set(found.filter(({ isMasked }) => isMasked).map((one) => one.login)))
-    if (await isRecordedExempt(sql, login)) exempt.add(login)
-  return found.filter(({ isMasked, login }) => !isMasked || !exempt.has(login))
-}
-
+/** Returns the keys of those that were tried. */
 async function revokeEach(
   tx: Tx,
   grants: readonly LoginGrant[],
   version: number,
   until: number,
-): Promise<number> {
+): Promise<string[]> {
   await tx`
     select set_config('search_path', 'pg_catalog, pg_temp', true),
       set_config('lock_timeout', ${String(lockTimeoutMs)}, true),
       set_config('idle_in_transaction_session_timeout', ${String(idleMs)}, true)`
-  let done = 0
+  const tried: string[] = []
   for (const grant of grants) {
-    if (Date.now() > until || !(grant.isHeld || grant.isLendable)) continue
+    if (Date.now() > until) break
+    tried.push(grant.key)
     try {
       await tx.attempt(writeSteps(grant, version).join(';\n'))
-      done++
     } catch (error) {
       if (!isOfOne.test(sqlstateOf(error))) throw error
     }
   }
-  return done
+  return tried
 }
 
 /** A privilege is revoked by its grantor alone. REVOKE runs no code of that role, and other sessions never see the membership. */
@@ -92,9 +89,21 @@ function describeLeft(grants: readonly LoginGrant[]): Note[] {
   const roles = [...new Set(grants.map(({ role }) => role))].sort()
   return roles.map((role) => {
     const own = grants.filter((grant) => grant.role === role)
-    const statements = own.map((grant) => writeRevoke(grant, quoteIdentifier)).sort()
-    const more = own.length > mostListed ? ` There are more of them.` : ''
-    const message = `${quoteIdentifier(role)} was granted privileges itself, which no mapping gives and the role of the binding has not revoked so far. As a superuser or as the grantor, run: ${statements.slice(0, mostListed).join('; ')};${more}`
+    const statements = own.map(writeRemedy).sort().slice(0, mostListed)
+    const isCut = own.length > mostListed || own.some(({ privileges }) => privileges.length > mostPrivileges)
+    const more = isCut ? ' There are more of them.' : ''
+    const message = `${quoteIdentifier(role)} was granted privileges itself, which no mapping gives and the role of the binding has not revoked so far. As a superuser, or as a role that can act as the grantor, run: ${statements.join(' ')}${more}`
     return { code: 'LoginRole', target: role, message }
   })
+}
+
+/** A superuser who does not take on the grantor would revoke as the owner. A grantor that is one itself has to be none for the REVOKE. */
+function writeRemedy(grant: LoginGrant): string {
+  const grantor = quoteIdentifier(grant.grantor)
+  const revoke = [`SET ROLE ${grantor}`, writeRevoke(grant, quoteIdentifier, mostPrivileges), 'RESET ROLE']
+  const alter = (attribute: string) => `ALTER ROLE ${grantor} ${attribute}`
+  const steps = grant.isRisen
+    ? ['BEGIN', alter('NOSUPERUSER'), ...revoke, alter('SUPERUSER'), 'COMMIT']
+    : revoke
+  return steps.map((step) => `${step};`).join(' ')
 }

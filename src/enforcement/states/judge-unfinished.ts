@@ -86,23 +86,24 @@ function describeWaiting(
 }
 
 /**
- * Null: they stay as they are. A look at some tables leaves the notes about the others. `isRenewed`: `more` has every
- * note `OpenSession` that there is.
+ * Null: they stay as they are. A look at some tables leaves the notes about the others. `renewed`: codes of which `more` has every
+ * note that there is.
  */
 export async function mergeNotes(
   states: Pick<StateStore, 'read'>,
   databaseId: string,
   outcome: Outcome,
   more: readonly Note[],
-  isRenewed = false,
+  renewed: readonly Note['code'][] = [],
 ): Promise<readonly Note[] | null> {
   if (outcome.isWhole) return capNotes([...outcome.notes, ...more])
   const added = [...outcome.notes, ...more]
-  if (added.length === 0 && !isRenewed) return null
+  if (added.length === 0 && renewed.length === 0) return null
   const { notes } = await states.read(databaseId)
-  const codes = new Set([...(isRenewed ? ['OpenSession'] : []), ...more.map(({ code }) => code)])
+  const codes = new Set([...renewed, ...more.map(({ code }) => code)])
   const told = new Set(outcome.notes.map(nameNote))
-  return capNotes([...notes.filter((note) => !codes.has(note.code) && !told.has(nameNote(note))), ...added])
+  const kept = notes.filter((note) => !codes.has(note.code) && !told.has(nameNote(note)))
+  return added.length === 0 && kept.length === notes.length ? null : capNotes([...kept, ...added])
 }
 
 function nameNote({ code, target }: Note): string {

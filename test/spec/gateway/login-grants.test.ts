@@ -113,7 +113,7 @@ forEachCluster((cluster) => {
             grant select on public.strange to "${role}"`)
           await settle()
           const notes = await notesAbout(role)
-          const statement = `REVOKE ALL ON TABLE public.strange FROM "${role}" CASCADE`
+          const statement = `SET ROLE "${stranger}"; REVOKE SELECT ON TABLE public.strange FROM "${role}" CASCADE; RESET ROLE;`
           if (isSuperuser) assert.deepEqual(notes, [])
           else {
             assert.deepEqual(
