@@ -32,8 +32,8 @@ export interface FoundDatabase {
   readonly isReached: boolean
   /** It is on the server of a bound database: nothing is masked there, and no principal is let in. */
   readonly isUnbound?: boolean
-  /** The bound database whose binding leads to its server. */
-  readonly neighbourId?: string
+  /** The bound databases whose bindings lead to its server. */
+  readonly neighbourIds?: readonly string[]
   /** Sessions that ask for read-only transactions go to a standby. */
   readonly readsAtStandby?: boolean
 }

@@ -104,17 +104,26 @@ async function openAnywhere({ database, signal }: LogInOptions) {
  * binding in nowhere and stands between the clients and the server.
  */
 async function openAtPrimary(options: LogInOptions) {
-  const { database, ports, signal } = options
+  const { database, signal } = options
   const { others, ...first } = database.address
   if (!others) return await openAnywhere(options)
   const places = [first, ...others]
-  const primary = await ports.findPrimary(database.neighbourId ?? database.id).catch(() => undefined)
+  const primary = await findPrimary(options)
   const at = places.findIndex((place) => primary && isSamePlace(place, primary))
   const place = places[at]
   if (!place) return refuse('NoPrimary')
   const { host, port, addresses } = place
   const address = { ...database.address, host, port, addresses, others: places.toSpliced(at, 1) }
   return { socket: await openBackend(address, signal), address }
+}
+
+/** Of a database that is not bound, by the first of its neighbours that is logged in to one. */
+async function findPrimary({ database, ports, signal }: LogInOptions) {
+  for (const id of database.neighbourIds ?? [database.id]) {
+    const primary = await ports.findPrimary(id).catch(() => undefined)
+    if (primary || signal.aborted) return primary
+  }
+  return undefined
 }
 
 /** Undefined: the session is for the primary, as none of the standbys will do. */

@@ -19,8 +19,8 @@ export interface Bound {
     }
   /** Sessions that ask for read-only transactions go to a standby. */
   readonly readsAtStandby?: boolean
-  /** Of a database that is not bound: the bound one whose binding leads to its server. */
-  readonly neighbourId?: string
+  /** Of a database that is not bound: those whose bindings lead to its server, the one that the address is of first. */
+  readonly neighbourIds?: readonly string[]
 }
 
 interface LocatedPlace extends Place {

@@ -32,15 +32,16 @@ export async function findUnbound(
   const strongest = rows
     .filter(({ isMeant, folded }) => isMeant && !folded.some((place) => bound.has(place)))
     .toSorted((a, b) => sslModes.indexOf(b.binding.sslmode) - sslModes.indexOf(a.binding.sslmode))
-  const servers = new Map(strongest.toReversed().map((row) => [serverOf(row.binding), row]))
+  const servers = Map.groupBy(strongest, ({ binding }) => serverOf(binding))
   return await Promise.all(
-    [...servers.values()].map(async ({ id, target, binding }) => {
+    [...servers.values()].map(async (neighbours) => {
+      const [{ id, target, binding }] = neighbours as [(typeof neighbours)[number]]
       const { database: _, ...address } = await locate(id, binding, locator)
       return {
         id: `${serverOf(binding)}/${name}`,
         target: target.replace(/\/databases\/[^/]*$/, `/databases/${name.toLowerCase()}`),
         isReached: true,
-        neighbourId: id,
+        neighbourIds: neighbours.map((neighbour) => neighbour.id),
         address: { ...address, database: name },
       }
     }),

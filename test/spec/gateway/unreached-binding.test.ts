@@ -6,6 +6,7 @@ import { clause } from '../../support/clause.ts'
 import { useGateway } from '../../support/gateway.ts'
 import { bindingOf } from '../../support/masked-database.ts'
 import { findFreePort, openNetwork } from '../../support/network.ts'
+import { createEmptyDatabase } from '../../support/postgres.ts'
 
 function usePlaces(settings: Parameters<typeof useGateway>[0] = {}) {
   const gateway = useGateway(settings)
@@ -131,6 +132,31 @@ describe('a binding with a host that it does not log in to', () => {
       assert.ok(!names.includes('auditor'), names.join())
       await bind({})
       await letsIn('the first binding again')
+    },
+  )
+
+  clause(
+    'GATE-319',
+    'Where several bindings name the same hosts, a database there that is not bound is at the primary of the first one that…',
+    async (t) => {
+      const relay = await openNetwork(gateway.masked().url)
+      t.after(() => relay.close())
+      await using second = await createEmptyDatabase()
+      const host = `${own().host}:${own().port},127.0.0.1:${relay.address.port}`
+      // The key of the other one comes behind that of this one.
+      const path = gateway.db.replace(/[^/]*$/, 'zzzz')
+      const { database } = bindingOf(second.url)
+      const binding = { ...own(), host, port: undefined, database }
+      const put = await gateway.masking.send('PUT', path, { properties: { binding } })
+      assert.equal(put.status, 201, put.text)
+      assert.equal((await bind({ host, port: undefined })).connection.state, 'Reachable')
+      await enter('postgres')
+      assert.equal((await bind({ host, port: undefined, password: 'wrong' })).connection.state, 'Unreachable')
+      await enter('postgres')
+      await assert.rejects(enter(gateway.name), { code: '57P03' })
+      assert.equal((await gateway.masking.send('DELETE', path)).status, 200)
+      await assert.rejects(enter('postgres'), { code: '57P03' }, 'no binding is logged in')
+      await bind({})
     },
   )
 })
