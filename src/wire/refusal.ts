@@ -128,6 +128,10 @@ const reasons = {
       'with TLS on both sides of the gateway the login cannot be bound to one of them; connect with channel_binding=disable',
   },
   Replication: { sqlstate: sqlstate.featureNotSupported, message: 'the gateway does not relay replication' },
+  StartDelay: {
+    sqlstate: sqlstate.featureNotSupported,
+    message: 'the gateway relays no session that delays its own start: connect without post_auth_delay',
+  },
   UnsupportedVersion: {
     sqlstate: sqlstate.featureNotSupported,
     message: 'unsupported frontend protocol {version}: the gateway speaks 3.0 to 3.2',

@@ -1,3 +1,5 @@
+import { splitWords } from './split-options.ts'
+
 const parameter = 'default_transaction_read_only'
 
 /** True when a client asks for a session of read-only transactions, by the parameter itself or in `options`. */
@@ -9,9 +11,9 @@ export function asksReadOnly(parameters: ReadonlyMap<string, string>): boolean {
   return isTrue(given?.[2] ?? '')
 }
 
-/** The settings of `-c name=value`, `-cname=value` and `--name=value`. A backslash keeps a space in a word. */
+/** The settings of `-c name=value`, `-cname=value` and `--name=value`. */
 function splitOptions(text: string): string[] {
-  const words = (text.match(/(?:\\.|[^\s\\])+/gs) ?? []).map((word) => word.replace(/\\(.)/gs, '$1'))
+  const words = splitWords(text)
   return words.flatMap((word, at) => {
     if (word.startsWith('--')) return [word.slice(2)]
     if (word === '-c') return words.slice(at + 1, at + 2)

@@ -8,6 +8,7 @@ import { asksReadOnly } from '../login/asks-read-only.ts'
 import { findDatabase } from '../login/find-database.ts'
 import { type Greeted, greetClient } from '../login/greet-client.ts'
 import { logIn } from '../login/log-in.ts'
+import { refuseDelays } from '../login/refuse-delays.ts'
 import { passCancel } from './cancel.ts'
 import type { ConnectionAttempt, GatewayContext } from './gateway-context.ts'
 import { relaySession } from './relay-session.ts'
@@ -103,6 +104,7 @@ async function serve(
 function checkStartup({ major, minor, parameters }: Extract<StartupPacket, { kind: 'startup' }>): string {
   if (major !== 3) refuse('UnsupportedVersion', { version: `${major}.${minor}` })
   if (!/^(|0|off|f|false|n|no)$/i.test(parameters.get('replication') ?? '')) refuse('Replication')
+  refuseDelays(parameters)
   const name = parameters.get('user')
   if (!name) return refuse('NoUser')
   return isDirectoryName(name) ? name : cutName(name)

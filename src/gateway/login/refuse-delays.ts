@@ -1,0 +1,18 @@
+import { refuse } from '../../wire/refusal.ts'
+import { splitWords } from './split-options.ts'
+
+/** Folded as PostgreSQL folds names in `options`. */
+const delays = /(?:post|pre)_auth_delay/
+/** `-W`, also behind letters that take no value. */
+const shortDelay = /^-[bEeFijlnOPsT]*W/
+
+/**
+ * Refuses a client that has its session begin later. It only serves to debug a server. Meanwhile PostgreSQL has checked the
+ * role that the session asks for, and shows no role to a turn that ends sessions.
+ */
+export function refuseDelays(parameters: ReadonlyMap<string, string>): void {
+  const words = splitWords(parameters.get('options') ?? '')
+  const names = [...parameters.keys(), ...words].map((name) => name.replaceAll('-', '_').toLowerCase())
+  if (names.some((name) => delays.test(name)) || words.some((word) => shortDelay.test(word)))
+    refuse('StartDelay')
+}
