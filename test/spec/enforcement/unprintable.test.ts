@@ -95,21 +95,21 @@ forUsualCluster((cluster) => {
     async () => {
       await using target = await createTarget(cluster)
       const { database, act } = target
-      const writeLong = (statement: string, numbers: number) =>
-        act(`set statement_timeout = 0; do $do$ begin
-          execute replace('${statement}', 'LONG', repeat('1,', ${numbers}) || '1'); end $do$`)
+      // One constant, quick to parse: PostgreSQL stores each of its bytes as a number and a space. It compresses the digits least.
+      const writeLong = (statement: string, more = 0) =>
+        act(`do $do$ begin execute replace($$${statement}$$, 'LONG', repeat('x', ${more}) ||
+          (select string_agg(n::text, '') from generate_series(1, 300000) n)); end $do$`)
       await act(`create table lair.ruled (id int, mail text); insert into lair.ruled values (1, 'raw');
         alter table lair.ruled enable row level security; grant select, update on lair.ruled, lair.own to public`)
       const reader = target.role('reader')
       await writeLong(
-        `create policy long on lair.ruled as restrictive to ${reader} using (id in (LONG))`,
-        800_000,
+        `create policy long on lair.ruled as restrictive to ${reader} using (id::text <> 'LONG')`,
+        7_000_000,
       )
       const rules = policy([...target.rules.rules, rule('lair.ruled.mail')])
       await reconcile(database, rules)
       assert.deepEqual(await target.runAs('reader', 'select * from masked_lair.ruled'), [])
-      // More than PostgreSQL can search: a number takes 150 characters of the stored form.
-      await writeLong('alter table lair.own add check (id in (LONG))', 2_000_000)
+      await writeLong(`alter table lair.own add check (id::text <> 'LONG')`)
       const listed = listFound(await findExposures(database, rules))
       assert.ok(
         listed.some((one) => one.startsWith('CheckOracle "lair"."own"')),
