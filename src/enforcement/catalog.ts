@@ -163,6 +163,8 @@ export interface Twin {
   readonly source?: string | null
   /** A hash of what was made as parsed, as of the definition of a view. */
   readonly parsed?: string | null
+  /** A hash of its rule as stored and of the names of its columns (`hashRule`). */
+  readonly rule?: string | null
   /** It could not be changed, because a session used it, so every role lost it until it can. */
   readonly isClosed?: boolean
 }

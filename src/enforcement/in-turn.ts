@@ -17,6 +17,7 @@ import { isTwinOwnerName } from './names.ts'
 import { type Basics, observe, readBasics } from './observe.ts'
 import type { Desired, Note, Step } from './plan.ts'
 import type { Policy, Rule, Target } from './policy.ts'
+import type { Printing } from './print-by-halves.ts'
 import type { Reading } from './read-relations.ts'
 import { holdSchemas, requireSameNames } from './same-names.ts'
 import { readTurnFacts, type TurnFacts } from './turn-facts.ts'
@@ -67,6 +68,8 @@ export interface ReconcileOptions {
   readonly overdue?: () => ReadonlySet<number>
   /** Schemas that were renamed while earlier attempts were made, by oid: a superuser can keep them from it. */
   readonly exchanged?: readonly number[]
+  /** Limits are for tests of a server that prints slowly. */
+  readonly printing?: Printing
   /** For tests that let the service die between two statements. */
   readonly beforeStep?: (at: number) => void | Promise<void>
 }
@@ -126,6 +129,7 @@ export async function takeTurn<T>(
     const claimed = await claim(tx, guard.schema, record, options.claimant, wanted.rules.length > 0)
     const facts: TurnFacts = {
       ...begun,
+      printing: options.printing,
       exempt: record?.exempt ?? [],
       exemptOids: record ? record.exemptOids : [],
       adminOids: record?.adminOids ?? [],

@@ -70,7 +70,8 @@ export async function observe(
   const oids = found.filter((one) => !left.has(one)).map(({ oid }) => oid)
   const names: RoleNames = new Map([...roles.values()].map(({ oid, name }) => [oid, name]))
   const locked: ReadonlySet<number> = mode === 'careful' ? await readLocked(tx) : new Set()
-  const reading: Reading = { mode, locked, statementTimeout: facts.statementTimeout }
+  const { statementTimeout, printing = {} } = facts
+  const reading: Reading = { mode, locked, statementTimeout, printing }
   const records = guard.isThere ? guard.schema : facts.kept
   const [guards, surroundings, relations, strays, emptied] = await Promise.all([
     guard.isThere

@@ -5,6 +5,7 @@ import { sqlstate } from '../kernel/sqlstate.ts'
 import type { Column, Grant, Relation, RelationKind } from './catalog.ts'
 import { type AclEntry, aclAsJson, listGrants, listRights, type RoleNames } from './grants/read-acl.ts'
 import type { Target } from './policy.ts'
+import type { Printing } from './print-by-halves.ts'
 import { isRestrictive, readDefinitions, readRestrictions } from './read-definitions.ts'
 import { selectStamp } from './stamp.ts'
 import { selectStrangers } from './twins/select-strangers.ts'
@@ -116,6 +117,7 @@ export interface Reading {
   readonly locked: ReadonlySet<number>
   /** The limit of other statements, as a setting. */
   readonly statementTimeout: string
+  readonly printing: Printing
 }
 
 export async function readRelations(

@@ -21,6 +21,7 @@ import { listAll, NamesExchanged, requireSameNames } from './same-names.ts'
 import { NameHeld } from './sessions/name-holders.ts'
 import { recordLateReaders } from './sessions/old-readers.ts'
 import { Unfit } from './states/explain-failure.ts'
+import { TwinsLate } from './twins/print-twins.ts'
 
 /** Another node was the first to create our schema, or the last to drop it. */
 const conflicts: readonly string[] = [
@@ -65,9 +66,11 @@ async function reconcileUntilDone(
 ): Promise<Outcome> {
   const exchanged = new Set<number>()
   let isWhole = false
+  let isSpared = false
   for (let attempt = 1; ; attempt++) {
     const focus = isWhole ? { focus: () => undefined } : {}
-    const options = { ...given, ...focus, exchanged: [...exchanged] }
+    const printing = { ...given.printing, isSpared }
+    const options = { ...given, ...focus, printing, exchanged: [...exchanged] }
     try {
       return await reconcileAtOnce(target, policy, options)
     } catch (error) {
@@ -77,9 +80,12 @@ async function reconcileUntilDone(
         // The twin of a relation out of view has the name: a look at everything tells whether it stays.
         const isWider = !isWhole && isTaken(cause)
         isWhole ||= isWider
+        // A slow server: relation by relation, some twins would be closed for a moment in each turn.
+        const isSparing = !isSpared && cause instanceof TwinsLate
+        isSpared ||= isSparing
         // The text of a twin may lead to others for good: relation by relation it is tried again, and the rest is done.
         const isExchange = cause instanceof NamesExchanged && !cause.isMisled
-        return attempt < 5 && (isWider || isExchange || conflicts.includes(sqlstateOf(cause)))
+        return attempt < 5 && (isWider || isSparing || isExchange || conflicts.includes(sqlstateOf(cause)))
       }
       if (isConflict(error)) continue
       const isHopeless = code.length !== 5 || concernsAll.test(code)

@@ -15,6 +15,7 @@ import { refusesWriters } from './guard/refuse-writers.ts'
 import type { StoredGuard } from './guard/stored-grants.ts'
 import { idleMs } from './lease.ts'
 import { driftFunction, driftTrigger, guardSchema } from './names.ts'
+import type { Printing } from './print-by-halves.ts'
 import type { TwinOwnerFacts } from './twins/choose-twin-owner.ts'
 import { type TwinKeys, unsigned } from './twins/recognise-twin-roles.ts'
 
@@ -29,6 +30,7 @@ export interface TurnFacts
   readonly twinKeys: TwinKeys
   /** The limit of statements, as a setting. */
   readonly statementTimeout: string
+  readonly printing?: Printing | undefined
   /** Records that the service keeps itself, where the database has none. */
   readonly kept: readonly StoredGuard[]
 }

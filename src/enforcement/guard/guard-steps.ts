@@ -128,7 +128,7 @@ export function writeGuard({ guard, roles }: Snapshot, wanted: DesiredRelation, 
   const name = made && `${quoteIdentifier(made.schema)}.${quoteIdentifier(made.name)}`
   const oid = `to_regclass(${quoteLiteral(name ?? '')})`
   const readBack = name
-    ? `${json(made)} || jsonb_build_object('made', pg_get_viewdef(${oid}), 'parsed', ${hashView(oid)})`
+    ? `${json(made)} || jsonb_build_object('made', pg_get_viewdef(${oid}), 'parsed', ${hashView(oid, 'parsed')}, 'rule', ${hashView(oid, 'rule')})`
     : 'NULL'
   return writeRecord(guard.schema, toRecord(wanted, roles), twin === undefined ? readBack : jsonOrNull(twin))
 }
@@ -168,7 +168,7 @@ function writeRecord(schema: string, row: StoredGuard, twin: string): Step {
 
 /** For a twin that a node of the last release made. It is compared with its relation before the transaction commits. */
 export function recordParsed(guard: string, oid: number, { schema, name, source }: DesiredTwin): Step {
-  const hash = hashView(`to_regclass(${quoteLiteral(quoteQualified(schema, name))})`)
+  const hash = hashView(`to_regclass(${quoteLiteral(quoteQualified(schema, name))})`, 'parsed')
   return {
     sql: `UPDATE ${tableIn(guard)} SET twin = twin || ${json({ source })} || jsonb_build_object('parsed', ${hash}), updated_at = now()
       WHERE oid = ${oid}`,
@@ -194,7 +194,7 @@ export function forgetTwin(schema: string, twinSchema: string, name: string): St
 }
 
 function rowOf({ remembered, rights, pins, lent, hidesAll, twin }: DesiredRelation) {
-  const kept: Omit<Twin, 'made' | 'parsed'> | null = twin && {
+  const kept: Omit<Twin, 'made' | 'parsed' | 'rule'> | null = twin && {
     schema: twin.schema,
     name: twin.name,
     wanted: wantedText(twin),

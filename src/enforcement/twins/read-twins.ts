@@ -1,12 +1,12 @@
 import { quoteQualified } from '../../db/quote.ts'
 import type { Sql } from '../../db/sql.ts'
 import type { Tx } from '../../db/transaction.ts'
-import type { ObservedTwin, StrayTwin } from '../catalog.ts'
+import type { ObservedTwin, StrayTwin, Twin } from '../catalog.ts'
 import { type AclEntry, aclAsJson, listGrants, type RoleNames } from '../grants/read-acl.ts'
 import { isOn, type Reading } from '../read-relations.ts'
 import type { FoundRelation } from '../view-flood.ts'
 import type { FoundStray } from './find-strays.ts'
-import { printByHalves, printTwins, unprintable } from './print-twins.ts'
+import { printCarefully, printTwins, unprintable } from './print-twins.ts'
 
 /** As stored: more than one of ours takes. The owner of a view owns its twin, and may comment on it. */
 const mostComment = 4000
@@ -23,26 +23,24 @@ interface NamedTwin {
   readonly isHeld: boolean
 }
 
-interface RecordedTwin extends NamedTwin {
-  readonly made: string | null
-}
+type RecordedTwin = NamedTwin & Pick<Twin, 'made' | 'parsed' | 'rule'>
 
-/** `mode`: `careful` where a twin that cannot be printed keeps no other from being read. */
+/** `reading.mode`: `careful` where a twin that cannot be printed keeps no other from being read. */
 export async function readTwins(
   tx: Tx,
   twins: readonly RecordedTwin[],
   names: RoleNames,
   version: number,
-  { mode, statementTimeout }: Pick<Reading, 'mode' | 'statementTimeout'>,
+  reading: Reading,
 ): Promise<ObservedTwin[]> {
   const free = twins.filter(({ isHeld }) => !isHeld)
   const [seen, together] = await Promise.all([
     readUnprinted(tx, twins, names, version),
-    mode === 'careful' ? null : printTwins(tx, free, statementTimeout),
+    reading.mode === 'careful' ? null : printTwins(tx, free, reading),
   ])
   const byKey = new Map(seen.map((twin) => [keyOf(twin), twin]))
   const ownerOf = (twin: Pick<NamedTwin, 'schema' | 'name'>) => byKey.get(keyOf(twin))?.owner ?? ''
-  const printed = together ?? (await printByHalves(tx, free, ownerOf, statementTimeout))
+  const printed = together ?? (await printCarefully(tx, free, ownerOf, reading))
   for (const twin of free) setPrint(byKey, keyOf(twin), unprintable)
   for (const { definition, parsed, ...twin } of printed) setPrint(byKey, keyOf(twin), { definition, parsed })
   return [...byKey.values()]

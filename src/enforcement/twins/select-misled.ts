@@ -53,7 +53,7 @@ export function selectMisled(
       ${twins.map(({ owner }) => owner)}::text[]) as t(s, r, own, reads_own, refused, owner)
     join pg_catalog.pg_namespace n on n.nspname = t.s
     join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = t.r
-    join pg_catalog.pg_rewrite w on w.ev_class = c.oid
+    join pg_catalog.pg_rewrite w on w.ev_class = c.oid and w.rulename = '_RETURN'
     cross join lateral (
       select coalesce(pg_catalog.array_agg(${keyOf(tx, tx`e`)}), '{}') as keys,
         coalesce(pg_catalog.array_agg(e.refobjid) filter (where e.refobjid <> t.own and ${isRelation(tx, tx`e`)}), '{}') as relations,
