@@ -60,6 +60,23 @@ export async function awaitRevocations(
 }
 
 /**
+ * Locks the revocations of principals in the order of their ids, as triggers do that revoke the tokens of many. Before a statement that
+ * deletes many principals: it revokes their tokens in any order, and would deadlock with these.
+ */
+export async function holdRevocations(
+  tx: Query,
+  tenantId: string,
+  principalIds: readonly string[],
+): Promise<void> {
+  await tx`
+    insert into token_cutoff (tenant_id, principal_id, client_id, valid_from)
+    select tenant_id, id, ${everyClient}, to_timestamp(0) from directory_object
+    where tenant_id = ${tenantId} and id = any(${principalIds}::uuid[]) and kind in ('user', 'servicePrincipal')
+    order by id
+    on conflict (tenant_id, principal_id, client_id) do update set valid_from = token_cutoff.valid_from`
+}
+
+/**
  * A condition for a larger statement: false only when the token of the holder stands. Each way to shut out a principal leaves
  * a row of `token_cutoff`, and no write removes one. A client that is not there leaves its own out of sight. A client that requires
  * assignments is always in doubt, and so is one that the transaction which asks has changed.

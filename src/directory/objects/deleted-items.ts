@@ -22,7 +22,7 @@ import { servicePrincipal } from './kinds/service-principal.ts'
 import { user } from './kinds/user.ts'
 import { objectPermissions, readDeletedPermissions } from './object-permissions.ts'
 import { describePlace, type ObjectSet, objectSet, sourceOf } from './object-set.ts'
-import { type DirectoryObject, describeChange, findObject, purgeObject, setDeleted } from './object-store.ts'
+import { type DirectoryObject, describeChange, findObject, purgeObjects, setDeleted } from './object-store.ts'
 import { findCompanions } from './remove-object.ts'
 import { renderObject } from './render-object.ts'
 import { readCast } from './view-objects.ts'
@@ -107,7 +107,7 @@ const purgeDeletedItem = operation({
     const object = await findDeleted(context, 'delete', { lock: true })
     const { kind, properties: before } = object
     await beforeWrite(context, describeWrite('purge', object))
-    const changes = await purgeObject(tx, caller.tenantId, object)
+    const changes = await purgeObjects(tx, caller.tenantId, [object])
     audit({ action: `purge ${kind}`, target: describePlace(object).path, before })
     await appendChanges(tx, caller.tenantId, changes)
     return noContent

@@ -135,25 +135,45 @@ export async function setDeleted(
   return written(object)
 }
 
+/** Deletes locked objects so that they can be restored. Returns the changes for the log. */
+export async function deleteObjects(
+  tx: Query,
+  tenantId: string,
+  objects: readonly DirectoryObject[],
+): Promise<Change[]> {
+  if (objects.length === 0) return []
+  const deleted = await tx<DirectoryObject[]>`
+    update directory_object o set deleted_at = now(), version = o.version + 1
+    where o.tenant_id = ${tenantId} and o.id = any(${objects.map(({ id }) => id)}::uuid[])
+    returning ${objectColumns(tx)}`
+  return deleted.map((object) => describeChange('deleted', object))
+}
+
 /**
- * Deletes a locked object for good, with its edges, extensions and items. Returns the changes for the log: the
- * memberships it had are among them, because readers of the log cannot look them up any more.
+ * Deletes locked objects for good, with their edges, extensions and items. Returns the changes for the log: the
+ * memberships they had are among them, because readers of the log cannot look them up any more.
  */
-export async function purgeObject(tx: Query, tenantId: string, object: DirectoryObject): Promise<Change[]> {
-  const containers = await tx<{ id: string; kind: string }[]>`
+export async function purgeObjects(
+  tx: Query,
+  tenantId: string,
+  objects: readonly DirectoryObject[],
+): Promise<Change[]> {
+  if (objects.length === 0) return []
+  const ids = objects.map(({ id }) => id)
+  const edges = await tx<{ id: string; kind: string; member: string }[]>`
     delete from member_edge e using directory_object o
-    where e.tenant_id = ${tenantId} and e.member_id = ${object.id}
+    where e.tenant_id = ${tenantId} and e.member_id = any(${ids}::uuid[])
       and o.tenant_id = e.tenant_id and o.id = e.container_id
-    returning o.id, o.kind`
-  await tx`delete from directory_object where tenant_id = ${tenantId} and id = ${object.id}`
+    returning o.id, o.kind, e.member_id as member`
+  await tx`delete from directory_object where tenant_id = ${tenantId} and id = any(${ids}::uuid[])`
   return [
-    ...containers.map(({ id, kind }) => ({
+    ...edges.map(({ id, kind, member }) => ({
       entity: kind,
       entityId: id,
       kind: 'memberRemoved',
-      data: { id: object.id },
+      data: { id: member },
     })),
-    describeChange('purged', object),
+    ...objects.map((object) => describeChange('purged', object)),
   ]
 }
 

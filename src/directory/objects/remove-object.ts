@@ -7,7 +7,7 @@ import {
   type DirectoryObject,
   describeChange,
   objectColumns,
-  purgeObject,
+  purgeObjects,
   setDeleted,
 } from './object-store.ts'
 
@@ -16,7 +16,7 @@ export async function removeObject(
   { tx, caller: { tenantId } }: WriteContext,
   { row: object }: Located<DirectoryObject>,
 ): Promise<Change[]> {
-  if (!resources[object.kind].restorable) return await purgeObject(tx, tenantId, object)
+  if (!resources[object.kind].restorable) return await purgeObjects(tx, tenantId, [object])
   const changes = []
   for (const { id } of [object, ...(await findCompanions(tx, tenantId, object, null))])
     changes.push(describeChange('deleted', await setDeleted(tx, tenantId, id, true)))

@@ -1,14 +1,9 @@
 import type { Change } from '../../db/change-log.ts'
 import type { Tx } from '../../db/database.ts'
 import type { Query } from '../../db/query.ts'
+import { holdRevocations } from '../accounts/standing.ts'
 import { resources } from '../objects/kinds/resources.ts'
-import {
-  type DirectoryObject,
-  describeChange,
-  objectColumns,
-  purgeObject,
-  setDeleted,
-} from '../objects/object-store.ts'
+import { type DirectoryObject, deleteObjects, objectColumns, purgeObjects } from '../objects/object-store.ts'
 import { findOwnObjects } from './own-objects.ts'
 import type { StageName } from './stage.ts'
 
@@ -123,11 +118,20 @@ async function pruneObjects(
   own: readonly string[],
 ): Promise<{ removals: Removal[]; changes: Change[] }> {
   const gone = await selectUnnamed(tx, tenantId, kinds, own)
-  const changes: Change[] = []
-  for (const object of gone)
-    if (resources[object.kind].restorable)
-      changes.push(describeChange('deleted', await setDeleted(tx, tenantId, object.id, true)))
-    else changes.push(...(await purgeObject(tx, tenantId, object)))
+  const restorable = gone.filter(({ kind }) => resources[kind].restorable)
+  await holdRevocations(
+    tx,
+    tenantId,
+    restorable.map(({ id }) => id),
+  )
+  const changes = [
+    ...(await deleteObjects(tx, tenantId, restorable)),
+    ...(await purgeObjects(
+      tx,
+      tenantId,
+      gone.filter(({ kind }) => !resources[kind].restorable),
+    )),
+  ]
   const removals = gone.map(({ id, kind, properties: { userPrincipalName, displayName } }) => ({
     kind,
     name: String(userPrincipalName ?? displayName ?? id),

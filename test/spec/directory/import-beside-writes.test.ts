@@ -126,6 +126,41 @@ describe('an import beside other writes', () => {
   }
 
   clause(
+    'DIR-388',
+    'An import with `--prune` sends the store as many statements for many objects that it removes as for few: …',
+    async () => {
+      const { tenantId, database } = service
+      const device = { type: 'device', id: randomUUID(), deviceId: randomUUID(), displayName: 'Kept' }
+      const kept = { ...device, accountEnabled: true, operatingSystem: 'Linux', operatingSystemVersion: '1' }
+      const group = await addGroup()
+      const unified = {
+        type: 'group',
+        id: group.id,
+        displayName: 'All',
+        mailEnabled: false,
+        mailNickname: 'all',
+        securityEnabled: true,
+      }
+      const countStatements = async (objects: number) => {
+        await database.sql`
+          insert into directory_object (tenant_id, id, kind, properties)
+          select ${tenantId}, gen_random_uuid(), kind, jsonb_build_object('displayName', 'Gone', 'deviceId', gen_random_uuid(), 'mailNickname', n)
+          from generate_series(1, ${objects}::int) as n, unnest(array['device', 'group']) as kind`
+        await database.sql`
+          insert into member_edge (tenant_id, container_id, member_id)
+          select tenant_id, ${group.id}, id from directory_object where display_name = 'Gone' and kind = 'device' and deleted_at is null`
+        let count = 0
+        const watch = actBefore(/^\s*(update|delete from) /, async () => void count++)
+        const { removed } = await importLines([kept, unified], { prune: true, watch })
+        assert.ok(removed >= 2 * objects)
+        return count
+      }
+      await countStatements(1)
+      assert.equal(await countStatements(50), await countStatements(2))
+    },
+  )
+
+  clause(
     'DIR-370',
     'The members and owners that `--prune` removes are those that it counts, names and logs, also those that are added…',
     async () => {
