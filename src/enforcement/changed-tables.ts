@@ -7,6 +7,7 @@ import type { Policy, Target } from './policy.ts'
 export function changedTables(before: Policy | undefined, after: Policy): Target[] | undefined {
   if (!before || before.rules.length === 0 || after.rules.length === 0) return undefined
   if (JSON.stringify(before.exemptRoles) !== JSON.stringify(after.exemptRoles)) return undefined
+  if (JSON.stringify(before.heldOids) !== JSON.stringify(after.heldOids)) return undefined
   if (JSON.stringify(before.namedEntries) !== JSON.stringify(after.namedEntries)) return undefined
   if (JSON.stringify(before.suspended) !== JSON.stringify(after.suspended)) return undefined
   const [old, current] = [byTable(before), byTable(after)]

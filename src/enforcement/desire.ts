@@ -56,7 +56,7 @@ export function desire(
   const guards = new Map(snapshot.guards.map((guard) => [guard.oid, guard]))
   const relations = new Map(snapshot.relations.map((relation) => [relation.oid, relation]))
   const twins = new Map(snapshot.twins.map((twin) => [quoteQualified(twin.schema, twin.name), twin]))
-  const exempt = exemptions(snapshot.roles, policy.exemptRoles)
+  const exempt = exemptions(snapshot.roles, policy.exemptRoles, policy.heldOids)
   // A view over something masked runs with its owner's eyes: as a whole it is for the exempt.
   const readsItself = ({ definition, reads, securityInvoker }: Relation) =>
     definition === null || (!securityInvoker && !reads.some((oid) => affected.has(oid)))

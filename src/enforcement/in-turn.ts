@@ -124,7 +124,7 @@ export async function takeTurn<T>(
       readBasics(tx, begun),
       options.kept && !options.dryRun ? readPlace(tx) : undefined,
     ])
-    const wanted = await holdExempt(tx, stored, record, options.findNeighbours)
+    const wanted = await holdExempt(tx, stored, record, basics.roles, options.findNeighbours)
     const copy = options.kept && place !== undefined ? openCopy(options.kept, place) : undefined
     const claimed = await claim(tx, guard.schema, record, options.claimant, wanted.rules.length > 0)
     const facts: TurnFacts = {

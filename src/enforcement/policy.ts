@@ -14,9 +14,10 @@ export interface Rule extends Mask {
   readonly column: string
 }
 
-/** An entry of an exempt list, and the databases that have login roles below its role. */
+/** A role that is not exempt so far, and the databases that have login roles below it. */
 export interface HeldRole {
-  readonly entry: string
+  /** Null: it is a login role of such a database itself. */
+  readonly role: string | null
   readonly neighbours: readonly string[]
 }
 
@@ -29,8 +30,10 @@ export interface Policy {
   readonly namedEntries?: readonly string[]
   /** Entries that exempt nothing, because a role took the name later that a masked role may have created. */
   readonly takenNames?: readonly string[]
-  /** Entries that exempt nothing so far, because login roles of other databases are members of their roles. */
+  /** Roles that are not exempt so far, because login roles of other databases are members of them: those above all others. */
   readonly heldRoles?: readonly HeldRole[]
+  /** The OIDs of all of them: roles of entries, and members of these. */
+  readonly heldOids?: readonly number[]
   /** The OIDs of the roles that entries and names of login roles were judged by. Null: there was none, so that none is exempt by it. */
   readonly judgedRoles?: ReadonlyMap<string, number | null>
   /** Tables that are being migrated: no twin, nothing unmasked. */

@@ -52,15 +52,20 @@ export function listRoleMakers(roles: ReadonlyMap<string, Role>, user: string): 
   return [...roles.values()].filter(isMaker).map(({ name }) => name)
 }
 
-/** Says of each grantee (null: PUBLIC) whether the policy exempts it. */
-export function exemptions(roles: ReadonlyMap<string, Role>, listed: readonly string[]) {
+/** Says of each grantee (null: PUBLIC) whether the policy exempts it. `held`: OIDs of members of listed roles that it does not exempt so far. */
+export function exemptions(
+  roles: ReadonlyMap<string, Role>,
+  listed: readonly string[],
+  held: readonly number[] = [],
+) {
   // No role can be called "public", but one can be called "PUBLIC".
   const everybody = listed.some((name) => name.toLowerCase() === 'public' && !roles.has(name))
   const names = new Set(listed)
+  const isListed = (role: string) => [...withAncestors(roles, role)].some((name) => names.has(name))
   const exempt = new Set(
-    [...roles.keys()].filter(
-      (role) => everybody || [...withAncestors(roles, role)].some((name) => names.has(name)),
-    ),
+    [...roles.values()]
+      .filter(({ name, oid }) => everybody || (!held.includes(oid) && isListed(name)))
+      .map(({ name }) => name),
   )
   return {
     roles: exempt,

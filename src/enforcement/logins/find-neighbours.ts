@@ -8,6 +8,8 @@ export interface Neighbour {
   readonly databaseId: string
   /** The OID of the role. */
   readonly holds: number
+  /** The OID of the login role; that of the role itself where it is one. */
+  readonly login: number
 }
 
 /** Asks the server of the roles, given by OID, for the other databases whose login roles are members of them at any depth. */
@@ -25,7 +27,9 @@ export function createNeighbourFinder(databaseId: string, keys: Pick<LoginKeys, 
       where case when pg_catalog.pg_column_size(d.description) <= ${longestMark} then starts_with(d.description, ${loginMarkPrefix}) end`
     return rows.flatMap(({ holds, oid, comment }) => {
       const mark = readMark(comment, oid, keys)
-      return mark && mark.databaseId !== databaseId ? [{ databaseId: mark.databaseId, holds }] : []
+      return mark && mark.databaseId !== databaseId
+        ? [{ databaseId: mark.databaseId, holds, login: oid }]
+        : []
     })
   }
 }

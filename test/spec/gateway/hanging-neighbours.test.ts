@@ -69,11 +69,11 @@ forUsualCluster((cluster) => {
       for (const target of [one, other])
         await target.database.sql.unsafe(`create table public.person (id int, email text);
           insert into public.person values (1, '${raw}'); grant usage on schema public to public`)
-      for (const name of ['auditor', 'doctor', 'nurse']) await other.createRole(name)
-      for (const name of ['doctors', 'nurses']) await other.createRole(name, 'NOLOGIN')
+      for (const name of ['auditor', 'doctor', 'nurse', 'seer']) await other.createRole(name)
+      for (const name of ['doctors', 'nurses', 'seers']) await other.createRole(name, 'NOLOGIN')
       await other.database.sql.unsafe(`grant "${role('doctors')}" to "${role('doctor')}";
-        grant "${role('nurses')}" to "${role('nurse')}";
-        grant select on public.person to "${role('auditor')}", "${role('doctors')}", "${role('nurses')}"`)
+        grant "${role('nurses')}" to "${role('nurse')}"; grant "${role('seers')}" to "${role('seer')}";
+        grant select on public.person to "${role('auditor')}", "${role('doctors')}", "${role('nurses')}", "${role('seer')}"`)
       ana = await fillDirectory(masking.service()).user()
       await bind(neighbour, viaNetwork())
       await bind(shop, bindingOf(other.url))
@@ -149,6 +149,46 @@ forUsualCluster((cluster) => {
         assert.equal(await isRaw('nurse'), false)
         await other?.database.sql.unsafe(`revoke "${role('nurses')}" from "${login}"`)
         await waitUntil('an operator revoked it', () => isRaw('nurse'))
+        await waitUntil('and the state says so', async () => (await state()).state === 'Enforced')
+      },
+    )
+
+    clause(
+      'GATE-312',
+      'A role that becomes exempt as a member of an exempt role, by GRANT, is held as a new entry is (GATE-303)…',
+      async () => {
+        network = await openNetwork(one?.url ?? '', network.address.port)
+        assert.equal(await exempt(), 'Enforced')
+        await giveAna(role('nurses'))
+        assert.equal(await exempt(role('seers')), 'Enforced')
+        assert.equal(await isRaw('seer'), true)
+        network.silence()
+        await other?.database.sql.unsafe(`grant "${role('seers')}" to "${role('nurses')}"`)
+        const audit = () => masking.service().database.sql`update enforcement_state set next_check_at = now()`
+        const seesRaw = async (name: string) => {
+          const [row] = await (other as Target).database.sql<{ can: boolean }[]>`
+            select has_column_privilege(${name}, 'public.person', 'email', 'SELECT') as can`
+          return row?.can === true
+        }
+        await audit()
+        const reason = await waitUntil('the audit has come', async () => {
+          assert.equal(await seesRaw(login), false, 'the login role of the neighbour reads raw values')
+          const now = await state()
+          return now.state === 'Pending' && now.reason.includes('not exempt so far') && now.reason
+        })
+        assert.match(reason, /"nurses_\w+" is not exempt so far: login roles of another database /)
+        await holdsFor(1500, 'it is closed', async () => !(await seesRaw(login)))
+        for (const name of ['seer', 'nurse'])
+          assert.equal(await isRaw(name), true, 'other members are exempt')
+        // The neighbour answers again, and loses the role before it counts as exempt.
+        network.close()
+        network = await openNetwork(one?.url ?? '', network.address.port)
+        await waitUntil('it is exempt', async () => {
+          await audit()
+          if (!(await seesRaw(role('nurses')))) return false
+          assert.equal(await holds(role('nurses')), false)
+          return true
+        })
         await waitUntil('and the state says so', async () => (await state()).state === 'Enforced')
       },
     )
