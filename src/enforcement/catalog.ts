@@ -98,11 +98,13 @@ export interface Relation {
   readonly stamp: Stamp
 }
 
-/** The columns that the data of a materialized view was read from. */
-export interface CopySource {
+/** The columns that a view or materialized view reads itself. */
+export interface ViewSource {
   readonly columns: readonly { readonly oid: number; readonly number: number }[]
-  /** It read whole rows, or is too large to be looked at. */
+  /** It reads whole rows, or is too large to be looked at. */
   readonly isWhole: boolean
+  /** False: a materialized view without data. */
+  readonly isFilled: boolean
 }
 
 export interface Role {
@@ -281,8 +283,8 @@ export interface Snapshot {
   readonly deferred: ReadonlySet<number>
   /** Views, by their quoted names, of which nothing was read: they may wait, and are too wide or too many. */
   readonly unreadViews: readonly string[]
-  /** Of materialized views with data that the role of the binding may not manage: where the data came from. */
-  readonly copySources: ReadonlyMap<number, CopySource>
+  /** Of views and materialized views that the role of the binding may not manage, and of those under them. */
+  readonly viewSources: ReadonlyMap<number, ViewSource>
   /** Roles whose new tables and views come with privileges for others. */
   readonly generous: ReadonlySet<string>
   /** The role that owns the schemas of the twins, or is to own them; and the twins of what the binding or a superuser owns. */

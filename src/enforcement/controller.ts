@@ -33,7 +33,7 @@ export class Controller {
   readonly #auditEveryMs: number
   readonly #connections: Connections
   /** The last outcome of this node: tables that have not changed since are skipped, unless another node wrote in between. */
-  readonly #enforced = new Map<string, Pick<Outcome, 'policy' | 'record'>>()
+  readonly #enforced = new Map<string, Pick<Outcome, 'policy' | 'record' | 'notes'>>()
   readonly #logins: Logins
   readonly #policies: PolicyReader
   readonly #warnNeighbours: ReturnType<typeof createNeighbourWarning>
@@ -195,14 +195,16 @@ export class Controller {
     const writes = this.#writes.begin(databaseId)
     let hasLeft = false
     try {
-      const lastChange = await states.readLastChange(databaseId)
+      const { lastChange, hasUnmasked } = await states.readBeforeTurn(databaseId)
       const database = await this.#connections.openFit(databaseId)
       if (!database) return void (await states.forget(databaseId))
       const before = this.#enforced.get(databaseId)
       const logins = await this.#steps.settleLogins(database, databaseId)
       const settled = 'error' in logins ? noLogins : logins
       this.#tell(databaseId, settled.notes)
-      const isPartial = occasion === 'change' && settled.changed === 0 && !('error' in logins)
+      // A look at some tables would not see the others that are not masked. The turn before may not have written its state yet.
+      const isUnmasked = hasUnmasked || before?.notes.some(({ code }) => code === 'NotMasked')
+      const isPartial = occasion === 'change' && settled.changed === 0 && !('error' in logins) && !isUnmasked
       const known = 'error' in logins ? undefined : logins
       const { outcome, unfinished } = await this.#steps.reconcile(
         { database, databaseId, occasion },

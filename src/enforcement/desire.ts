@@ -63,13 +63,14 @@ export function desire(
   const read = ordered.filter((relation) => isManaged(relation) && readsItself(relation))
   const twinOwners = assignTwinOwners(snapshot, read, withAncestors(snapshot.roles, snapshot.user))
   const readers = new Set([twinOwner, ...ordered.flatMap((one) => twinOwners.of(one)?.name ?? [])])
-  const unclosed = listUnclosed(ordered, masks, exempt, snapshot, readers)
+  const unclosed = listUnclosed(ordered, masks, exempt, snapshot, readers, barred)
   const heir = findHeir(ordered, masks, snapshot)
   const describe = (relation: Relation) =>
     describeUnmanaged(
       relation,
       unclosed.find((one) => one.relation === relation),
       heir,
+      snapshot,
     )
   const ownerless = read.filter((relation) => twinOwners.of(relation) === null)
   const taken = indexNames(snapshot.twinRoles)

@@ -104,13 +104,14 @@ export function rowSecurity({ schema, name }: Relation, isRestricted: boolean): 
   return { code: 'RowSecurity', target, message }
 }
 
-/** `heir`: a role that the role of the binding may act for. */
-export function notManageable(relation: Relation, heir: string): Note {
+/** `heir`: a role that the role of the binding may act for. A member of a superuser can do all that it can, so none is proposed. */
+export function notManageable(relation: Relation, heir: string, isOfSuperuser: boolean): Note {
   const { schema, name, owner, managed, definition } = relation
   const target = `${schema}.${name}`
-  const remedy = hasLoginForm(owner)
-    ? `Run: ${changeOwner(relation, heir)}.`
-    : `GRANT ${quoteIdentifier(owner)} to the role of the binding.`
+  const remedy =
+    isOfSuperuser || hasLoginForm(owner)
+      ? `Run: ${changeOwner(relation, heir)}.`
+      : `GRANT ${quoteIdentifier(owner)} to the role of the binding.`
   if (managed === 'not' && definition === null)
     return {
       code: 'NotMasked',
@@ -126,6 +127,15 @@ export function copyReads(relation: Relation, readers: readonly string[], heir: 
   const { schema, name, owner } = relation
   const target = `${schema}.${name}`
   const message = `${target} is not masked: it holds masked columns from before the rule, belongs to ${quoteIdentifier(owner)}, and can only be closed by its owner. It shows them to ${readers.join(', ')}. Drop it, or run: ${changeOwner(relation, heir)}.`
+  return { code: 'NotMasked', target, message }
+}
+
+/** It reads with the rights of its owner, which sees raw values. Only its owner, or a superuser, could close it. */
+export function viewReads(relation: Relation, readers: readonly string[], heir: string): Note {
+  const { schema, name, owner } = relation
+  const target = `${schema}.${name}`
+  const list = readers.join(', ')
+  const message = `${target} is not masked: it shows masked columns with the rights of ${quoteIdentifier(owner)}, and can only be closed by its owner. It shows them to ${list}. To close it, run: REVOKE SELECT ON ${quoteQualified(schema, name)} FROM ${list} CASCADE. To give it a masked twin instead: ${changeOwner(relation, heir)}.`
   return { code: 'NotMasked', target, message }
 }
 

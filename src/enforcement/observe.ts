@@ -5,8 +5,8 @@ import type { RoleNames } from './grants/read-acl.ts'
 import { recallGuard, type StoredGuard } from './guard/stored-grants.ts'
 import { everybody, shadowPrefix } from './names.ts'
 import type { Target } from './policy.ts'
-import { readCopySources } from './read-copy-sources.ts'
 import { findRelations, type Reading, readRelations } from './read-relations.ts'
+import { readViewSources } from './read-view-sources.ts'
 import type { TurnFacts } from './turn-facts.ts'
 import { listChosen } from './twins/assign-twin-owners.ts'
 import { chooseTwinOwner, readTwinRoles } from './twins/choose-twin-owner.ts'
@@ -108,7 +108,7 @@ export async function observe(
     held,
     deferred,
     unreadViews: unread.flatMap(({ view }) => view?.name ?? []),
-    copySources: await readCopySources(tx, relations),
+    viewSources: await readViewSources(tx, relations, deferred),
     twins: await readTwins(
       tx,
       guards.flatMap(({ oid, twin }) => (twin ? [{ ...twin, isHeld: held.has(oid) }] : [])),

@@ -73,12 +73,14 @@ export interface OpenStray extends StrayTwin {
   readonly isReplaced: boolean
 }
 
-/** A relation that holds raw values itself, and that the role of the binding may not close. */
+/** A relation that holds raw values or shows them with the rights of its owner, and that the role of the binding may not close. */
 export interface Unclosed {
   readonly relation: Relation
   /** Grantees that are not exempt. Null: PUBLIC. */
   readonly grantees: readonly (string | null)[]
   readonly isOwnerMasked: boolean
+  /** Of a view: the relations that hold what it shows. */
+  readonly sources: readonly Relation[]
 }
 
 export interface Desired {

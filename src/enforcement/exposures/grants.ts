@@ -1,32 +1,46 @@
 import { quoteIdentifier } from '../../db/quote.ts'
+import { quoteGrantee } from '../grants/grant-steps.ts'
 import { aclEntries, findMaskedGrantees } from './acl-entries.ts'
-import { type AclEntry, type ExposureKind, kind, type MaskedRelation, type Severity } from './exposure.ts'
+import { type AclEntry, type ExposureKind, kind, type Scene, type Severity } from './exposure.ts'
 import { joinStatements } from './role-book.ts'
 
-/** A table that cannot be masked is one whether roles read it now or not; a copy of one matters to its readers. */
-const notMasked = kind<{ relation: MaskedRelation; roles: readonly string[] }>({
+/** A table that cannot be masked is one whether roles read it now or not; a copy or a view of one matters to its readers. */
+const notMasked = kind<{ relation: Scene['unmanaged'][number]; roles: readonly string[] }>({
   code: 'NotMasked',
   severity: 'high',
   read: ({ unmanaged, book }) =>
     unmanaged.map((relation) => {
-      const readers = book.watched.filter((role) =>
-        [relation.owner, ...relation.grantees].some((one) => one === null || book.reaches(role, one)),
+      // The owner of a view sees by it what it sees anyway.
+      const holders = relation.holdsData ? [relation.owner, ...relation.grantees] : relation.grantees
+      const readers = book.watched.filter(
+        (role) =>
+          (relation.holdsData || !book.roles.get(role)?.superuser) &&
+          holders.some((one) => one === null || book.reaches(role, one)),
       )
       return { relation, roles: relation.hasRules && readers.length === 0 ? book.watched : readers }
     }),
-  describe: ({ relation, roles }, { self }) => {
+  describe: ({ relation, roles }, { self, book }) => {
     const owner = quoteIdentifier(relation.owner)
     const own = quoteIdentifier(self)
+    const changeOwner = `ALTER ${relation.kind.toUpperCase()} ${relation.name} OWNER TO ${own}`
+    const names = roles.map(quoteIdentifier).join(', ')
+    if (!relation.holdsData)
+      return {
+        objects: [relation],
+        explanation: `It reads masked columns with the rights of ${owner}, which sees raw values and for which the role of the binding cannot act: ${names} read it raw. Revoke it, or give it to an owner of the masked tables: it has a masked twin then.`,
+        remedy: `REVOKE SELECT ON ${relation.name} FROM ${relation.grantees.map(quoteGrantee).join(', ')} CASCADE`,
+      }
     if (!relation.hasRules)
       return {
         objects: [relation],
-        explanation: `It was filled from masked columns before they had rules, and belongs to ${owner}, for which the role of the binding cannot act: ${roles.map(quoteIdentifier).join(', ')} read it raw. Drop it, or change its owner.`,
-        remedy: `ALTER ${relation.kind.toUpperCase()} ${relation.name} OWNER TO ${own}`,
+        explanation: `It was filled from masked columns before they had rules, and belongs to ${owner}, for which the role of the binding cannot act: ${names} read it raw. Drop it, or change its owner.`,
+        remedy: changeOwner,
       }
     return {
       objects: [relation],
       explanation: `A rule masks it, but the role of the binding is not a member of its owner ${owner} and cannot mask it: every role with a grant on it reads it raw.`,
-      remedy: `GRANT ${owner} TO ${own}`,
+      // A member of a superuser can do all that it can.
+      remedy: book.roles.get(relation.owner)?.superuser ? changeOwner : `GRANT ${owner} TO ${own}`,
     }
   },
 })

@@ -130,12 +130,14 @@ async function checkOwners(sql: Sql, { user }: Facts, tables: readonly Target[])
     where c.relkind in ('r', 'p', 'f') and c.relpersistence <> 't' and n.nspname !~ '^(pg_|information_schema$)'
     group by 1, 2, 3, 4, 6 order by 1, 6`
   const strange = rows.filter(({ ours }) => !ours)
-  const describe = ({ owner, tables: names }: Owned): Finding => ({
+  // A member of a superuser can do all that it can.
+  const describe = ({ owner, isOfSuperuser, tables: names }: Owned): Finding => ({
     code: 'NotOwner',
     message: `The role of the binding is not a member of ${quoteIdentifier(owner)}, which owns ${list(names)}: it cannot mask what that role owns.`,
-    statements: hasLoginForm(owner)
-      ? names.slice(0, mostNames).map((name) => `ALTER TABLE ${name} OWNER TO ${quoteIdentifier(user)}`)
-      : [`GRANT ${quoteIdentifier(owner)} TO ${quoteIdentifier(user)}`],
+    statements:
+      isOfSuperuser || hasLoginForm(owner)
+        ? names.slice(0, mostNames).map((name) => `ALTER TABLE ${name} OWNER TO ${quoteIdentifier(user)}`)
+        : [`GRANT ${quoteIdentifier(owner)} TO ${quoteIdentifier(user)}`],
   })
   const isBlocking = ({ named }: Owned) => named || (tables.length === 0 && strange.length === rows.length)
   return {

@@ -33,13 +33,20 @@ export interface Enforced {
   readonly lastTurn: number | null
 }
 
+export interface BeforeTurn {
+  /** The number of the last change that is stored. Null: the database is not bound. */
+  readonly lastChange: number | null
+  /** The last state tells of relations that are not masked, whichever node found them. */
+  readonly hasUnmasked: boolean
+}
+
 /** The state of each bound database, in the service's own database, for every node. */
 export interface StateStore {
   read(databaseId: string): Promise<Report>
   /** Bound databases whose next look is due, put off for the others by so long. */
   takeDue(auditEveryMs: number): Promise<string[]>
-  /** The number of the last change that is stored, to be read before anything that a turn enforces. Null: the database is not bound. */
-  readLastChange(databaseId: string): Promise<number | null>
+  /** To be read before anything that a turn enforces. */
+  readBeforeTurn(databaseId: string): Promise<BeforeTurn>
   /**
    * Returns the state afterwards; undefined: the database is not bound any more, a change was stored since `lastChange`, or a turn of any
    * node has begun to change the database since the one with the epoch `lastTurn`.
@@ -104,21 +111,22 @@ export function createStateStore(sql: Sql, bound: BoundDatabases, lock: Database
       return rows.map(({ id }) => id)
     },
 
-    async readLastChange(databaseId) {
+    async readBeforeTurn(databaseId) {
       const read = async () => {
-        const [row] = await sql<{ change: number }[]>`
-          select s.last_change as change from enforcement_state s join (${bound(sql)}) d on d.id = s.database_id
+        const [row] = await sql<BeforeTurn[]>`
+          select s.last_change as "lastChange", s.notes @> ${sql.json([{ code: 'NotMasked' satisfies Note['code'] }])} as "hasUnmasked"
+          from enforcement_state s join (${bound(sql)}) d on d.id = s.database_id
           where s.database_id = ${databaseId}`
-        return row?.change
+        return row
       }
       const known = await read()
-      if (known !== undefined) return known
+      if (known) return known
       // A change finds the row from now on: the foreign key waits for changes under way, which have locked the database.
       await sql`
         insert into enforcement_state (database_id, state, reason)
         select d.id, 'Pending', ${untouched.reason} from (${bound(sql)}) d where d.id = ${databaseId}
         on conflict (database_id) do nothing`
-      return (await read()) ?? null
+      return (await read()) ?? { lastChange: null, hasUnmasked: false }
     },
 
     async writeEnforced(databaseId, { notes, drifted, auditEveryMs, lastChange, lastTurn }) {

@@ -90,14 +90,14 @@ describe('changes that are stored during a turn', () => {
       const states = createStateStore(sql, selectBound, lockDatabase)
       const facts = { notes: null, drifted: false, auditEveryMs: 3_600_000, lastTurn: null }
       const refuses = async (change: () => Promise<unknown>) => {
-        const lastChange = await states.readLastChange(id)
+        const { lastChange } = await states.readBeforeTurn(id)
         await change()
         const notes = [{ code: 'Locked', target: String(lastChange), message: '' } as const]
         assert.equal(await states.writeEnforced(id, { ...facts, lastChange, notes }), undefined)
         const pending = await states.read(id)
         // The next turn may look at the tables of the change alone: what the refused one found stays.
         assert.deepEqual([pending.state, pending.notes], ['Pending', notes])
-        const now = await states.readLastChange(id)
+        const { lastChange: now } = await states.readBeforeTurn(id)
         assert.equal((await states.writeEnforced(id, { ...facts, lastChange: now }))?.state, 'Enforced')
       }
       const forget = () => sql`delete from enforcement_state where database_id = ${id}`
@@ -119,7 +119,7 @@ describe('changes that are stored during a turn', () => {
       await forget()
       await refuses(() => sql`update masked_database set policy_state = 'Enabled' where id = ${id}`)
       // A turn of before the database was unbound, and of before its state was made anew.
-      const lastChange = await states.readLastChange(id)
+      const { lastChange } = await states.readBeforeTurn(id)
       await forget()
       assert.equal(await states.writeEnforced(id, { ...facts, lastChange }), undefined)
     },

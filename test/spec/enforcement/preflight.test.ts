@@ -97,7 +97,7 @@ describe('before a database is bound', () => {
         const { body } = await masking.send('GET', `${policyUrl(db)}/exposures`)
         const found = body.value.find(({ code }: Detail) => code === 'NotMasked')
         assert.deepEqual(found.objects, [{ kind: 'table', name: '"public"."other"' }])
-        assert.match(found.remedy, /^GRANT "masquerade" TO /)
+        assert.match(found.remedy, /^ALTER TABLE "public"."other" OWNER TO /)
         const refused = await bind(db)
         assert.equal(refused.status, 400, 'a new binding has to be able to mask what rules name')
         assert.match(refused.text, /public\.other/)
