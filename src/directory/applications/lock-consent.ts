@@ -2,7 +2,7 @@ import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import { isUuid } from '../../kernel/uuid.ts'
 import { lockReferences } from '../membership/lock-references.ts'
-import type { DirectoryObject } from '../objects/object-store.ts'
+import { type DirectoryObject, findObject } from '../objects/object-store.ts'
 
 /**
  * Locks the client of a consent and the user that it is for; null: all users. Before the lock of rights: a consent refers to both, and
@@ -26,6 +26,8 @@ export async function lockConsent(
     { givesRights: false },
   )
   if (client?.kind !== 'servicePrincipal') return fail('ObjectNotFound', { id: clientId })
+  // The page on which people consent locks nothing: the client, which its rows refer to, has it waited for (DIR-362).
+  await findObject(tx, tenantId, 'servicePrincipal', client.id, { lock: true })
   return { client, user: objects[0] }
 }
 

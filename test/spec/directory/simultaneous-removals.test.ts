@@ -129,6 +129,15 @@ describe('removals at the same time', () => {
       assert.equal((await askDuring(service, add(removed.clientId), removal)).status, 204)
       assert.deepEqual(await left(removed.clientId), [], 'the permission that was added meanwhile')
 
+      // As the page does on which people consent: it locks nothing.
+      const ownConsent = await consent()
+      const allow = (tx: Tx) => tx`
+        insert into delegated_permission (tenant_id, client_id, permission)
+        values (${tenantId}, ${ownConsent.clientId}, 'Mail.Read')`
+      const withdrawal = () => send('DELETE', ownConsent.path)
+      assert.equal((await askDuring(service, allow, withdrawal)).status, 204)
+      assert.deepEqual(await left(ownConsent.clientId), [], 'the permission that was added on the page')
+
       const changed = await consent()
       const change = () => send('PATCH', changed.path, { scope: 'Calendars.Read' })
       assert.equal((await askDuring(service, add(changed.clientId), change)).status, 204)
