@@ -2,7 +2,7 @@ import type { Caller } from './caller.ts'
 import type { DirectoryRole } from './directory-roles.ts'
 import { holdsAnyRole } from './effective-rights.ts'
 import { withImplied } from './implied-permissions.ts'
-import { isConsentable, isKnownPermission } from './known-permissions.ts'
+import { isConsentable, isKnownPermission, knownPermissions } from './known-permissions.ts'
 
 export const rightsAdministrators: readonly DirectoryRole[] = [
   'Global Administrator',
@@ -65,6 +65,11 @@ export function mayGrantInPerson(
     grantableByApplicationAdministrators.has(permission) || (kind === 'delegated' && isOfEveryone(permission))
   return isLow && holdsAnyRole(caller, applicationAdministrators)
 }
+
+/** Permissions whose consent for everyone gives people or their client more than a sign-in. */
+export const permissionsBeyondSignIn: readonly string[] = Object.keys(knownPermissions).filter(
+  (name) => !isAboutSignIn(name),
+)
 
 /** True for permissions that only identify the signed-in person. */
 function isAboutSignIn(permission: string): boolean {

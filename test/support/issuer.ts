@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { setPassword } from '../../src/directory/accounts/password.ts'
+import { noRoleId } from '../../src/directory/app-roles/app-roles.ts'
 import { addSecret } from '../../src/directory/applications/application-secret.ts'
 import {
   consentPermissions,
@@ -38,6 +39,27 @@ export async function addApplication(
     const { secretText } = await addSecret(tx, tenantId, applicationId)
     return { ...registration, secret: secretText }
   })
+}
+
+/** From then on the client admits assigned people alone. */
+export async function requireAssignments(
+  { database: { sql }, tenantId }: TestService,
+  servicePrincipalId: string,
+): Promise<void> {
+  const required = { appRoleAssignmentRequired: true }
+  await sql`
+    update directory_object set properties = properties || ${sql.json(required)}
+    where tenant_id = ${tenantId} and id = ${servicePrincipalId}`
+}
+
+export async function addAssignment(
+  { database: { sql }, tenantId }: TestService,
+  principalId: string,
+  resourceId: string,
+): Promise<void> {
+  await sql`
+    insert into app_role_assignment (tenant_id, principal_id, resource_id, app_role_id)
+    values (${tenantId}, ${principalId}, ${resourceId}, ${noRoleId})`
 }
 
 export interface Person {

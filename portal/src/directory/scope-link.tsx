@@ -1,7 +1,10 @@
 import { t } from '../texts/index.ts'
+import { PrincipalLink } from './object-link.tsx'
 
-/** A place of the masking API in the words of a reader: its names, the outermost first. */
+/** A place of the masking API in the words of a reader: its names, the outermost first. A client is a link to it. */
 export function ScopeLink({ scope }: { readonly scope: string | null }) {
+  const client = /^\/servicePrincipals\/([^/]+)$/.exec(scope ?? '')?.[1]
+  if (client !== undefined) return <PrincipalLink id={client} />
   const names = namesOf(scope ?? '/')
   if (names.length === 0) return <span className="quiet">{t.directory.everywhere}</span>
   return (

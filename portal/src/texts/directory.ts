@@ -34,6 +34,7 @@ export const directory = {
     databaseRole: 'Database role',
     exemption: 'Sees raw values',
     directoryRole: 'Directory role',
+    applicationAccess: 'Access to an application',
     groupOwnership: 'Owner of a group with rights',
   },
   rightType: 'Right',

@@ -124,6 +124,9 @@ async function storeRole(
   roleId: string,
 ): Promise<string> {
   const { tx, caller, audit } = context
+  // DIR-391: the group may come to carry rights. Both objects are locked by now.
+  if (principal.kind === 'group' && resource.properties.appRoleAssignmentRequired === true)
+    await lockRightsToGive(tx)
   await beforeWrite(context, describeWrite('add', resource, { appRoleAssignedTo: [principal.id] }))
   const [row] = await tx<{ id: string }[]>`
     insert into app_role_assignment (tenant_id, principal_id, resource_id, app_role_id)

@@ -1,9 +1,12 @@
 import type { Query } from '../../db/query.ts'
 import { foldPrincipalName } from '../../kernel/fold-principal-name.ts'
+import { type Access, describeAccess, selectAccess } from './application-access.ts'
+
+type MaskingRight = 'maskingRole' | 'databaseRole' | 'exemption'
 
 /** A right that masking gives to a principal: a role at a scope, a database role, or exemption from masks. */
-export interface GivenRight {
-  readonly type: 'maskingRole' | 'databaseRole' | 'exemption'
+export interface GivenRight<RightType = MaskingRight> {
+  readonly type: RightType
   /** The role; null for an exemption. */
   readonly name: string | null
   /** The scope of the role, or the database. */
@@ -21,8 +24,11 @@ export type ReadGivenRights = (
 
 /** A right of a user, a service principal or the members of a group, and the group that it comes through. */
 export interface CarriedRight {
-  /** `groupOwnership`: the principal decides who has the rights of a group. */
-  readonly type: GivenRight['type'] | 'directoryRole' | 'groupOwnership'
+  /**
+   * `groupOwnership`: the principal decides who has the rights of a group. `applicationAccess`: a client that requires assignments
+   * admits the principal.
+   */
+  readonly type: MaskingRight | 'directoryRole' | 'applicationAccess' | 'groupOwnership'
   readonly name: string | null
   readonly scope: string | null
   /** Id of the group; null: the right was given to the principal itself. */
@@ -41,6 +47,8 @@ export interface Bearer {
 interface Options {
   /** Counts deleted groups around the object too: a caller must not fill a group before its restoration. */
   readonly dormant?: boolean
+  /** Counts access to clients by assignment, which people alone have. */
+  readonly access?: boolean
 }
 
 /**
@@ -53,10 +61,10 @@ export async function readCarriedRights(
   readGiven: ReadGivenRights,
   tenantId: string,
   { id, names, owns = false }: Bearer,
-  { dormant = false }: Options = {},
+  { dormant = false, access = false }: Options = {},
 ): Promise<CarriedRight[]> {
   const owned = id && owns ? await listOwnedGroups(tx, tenantId, id) : []
-  const around = id ? await walkUp(tx, tenantId, [id, ...owned], dormant) : []
+  const around = id ? await walkUp(tx, tenantId, [id, ...owned], { dormant, access }) : []
   const lowerNames = names.map(foldPrincipalName)
   const ids = [...new Set(around.map((step) => step.id))]
   const given = await readGiven(tx, tenantId, { ids, names: lowerNames })
@@ -65,13 +73,22 @@ export async function readCarriedRights(
   const roles = around.filter(({ root, role }) => root === id && role !== null)
   const carriers = new Set(given.map((right) => right.given))
   const ruled = owned.filter((group) =>
-    around.some((step) => step.root === group && (step.role !== null || carriers.has(step.id))),
+    around.some(
+      (step) => step.root === group && (step.role !== null || step.access !== null || carriers.has(step.id)),
+    ),
   )
+  const admitting = around.filter(({ root }) => root === id)
   return [
     ...roles.map(({ role }) => ({ type: 'directoryRole' as const, name: role, scope: null, through: null })),
     ...given
       .filter((right) => reached.has(right.given))
       .map(({ type, name, scope, given: to }) => ({ type, name, scope, through: own.has(to) ? null : to })),
+    ...admitting.flatMap((step) =>
+      (step.access ?? []).map((one) => ({
+        ...describeAccess(one),
+        through: step.id === id ? null : step.id,
+      })),
+    ),
     ...ruled.map((group) => ({ type: 'groupOwnership' as const, name: null, scope: null, through: group })),
   ]
 }
@@ -89,6 +106,8 @@ interface Step {
   readonly id: string
   /** Name of the directory role; null for a group or a root. */
   readonly role: string | null
+  /** The clients that admit its members; null: none, or they do not count. */
+  readonly access: readonly Access[] | null
 }
 
 /**
@@ -99,7 +118,7 @@ async function walkUp(
   tx: Query,
   tenantId: string,
   [first, ...more]: readonly string[],
-  dormant: boolean,
+  { dormant, access }: Required<Options>,
 ): Promise<Step[]> {
   const roots =
     more.length === 0
@@ -120,7 +139,8 @@ async function walkUp(
         offset 0
       ) container
     )
-    select root, id, role from walk order by role`
+    select root, id, role, ${access ? selectAccess(tx, tenantId, tx`walk.id`, dormant) : tx`null::jsonb`} as access
+    from walk order by role, id`
 }
 
 /** The rights in words, for a refusal. Databases stay unnamed: a caller without rights must not learn them. */
@@ -136,5 +156,6 @@ const kindWords: Readonly<Record<CarriedRight['type'], string>> = {
   maskingRole: 'the masking role',
   databaseRole: 'a database role',
   exemption: 'exemption from masking',
+  applicationAccess: 'access to an application',
   groupOwnership: 'ownership of a group that carries rights',
 }

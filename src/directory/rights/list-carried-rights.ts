@@ -34,10 +34,9 @@ export const listCarriedRights = bearers.map(({ kind, set, noun }) =>
         kind === 'user' ? await findUser(tx, tenantId, id) : await findObject(tx, tenantId, kind, id)
       const { userPrincipalName, appId } = object.properties
       const names = [userPrincipalName, appId].filter((name) => typeof name === 'string')
-      const value = await readCarriedRights(tx, ports.readGivenRights, tenantId, {
-        id: object.id,
-        names,
-        owns: kind === 'user',
+      const bearer = { id: object.id, names, owns: kind === 'user' }
+      const value = await readCarriedRights(tx, ports.readGivenRights, tenantId, bearer, {
+        access: kind !== 'servicePrincipal',
       })
       return ok({
         '@odata.context': `${request.baseUrl}/$metadata#Collection(vendor.graph.carriedRight)`,

@@ -34,7 +34,7 @@ interface Staged {
   /** The faults of single lines, which were found while reading. */
   readonly faults: readonly Fault[]
   /** The rights that masking gives. */
-  listGiven(): Promise<readonly GivenRight[]>
+  listGiven(): Promise<readonly GivenRight<string>[]>
   /** Called before any object is locked, once the staged objects are the new ones alone. */
   makePasswords(): Promise<MadePasswords>
   /** Called once every line has its ids, before any is dropped. */

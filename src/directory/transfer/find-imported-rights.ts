@@ -33,7 +33,7 @@ interface Row {
 export async function findImportedRights(
   tx: Tx,
   tenantId: string,
-  given: readonly GivenRight[],
+  given: readonly GivenRight<string>[],
 ): Promise<ImportedRights[]> {
   const names = [...new Set(given.map((right) => right.given))]
   const roles = names.flatMap((role) => listRoleStarts(role).map((start) => ({ role, start })))
@@ -85,6 +85,6 @@ export async function findImportedRights(
   }))
 }
 
-function describe(rights: readonly GivenRight[]): string[] {
+function describe(rights: readonly GivenRight<string>[]): string[] {
   return rights.map(({ type, name, scope }) => [type, name, scope].filter((word) => word !== null).join(' '))
 }

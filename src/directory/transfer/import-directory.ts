@@ -4,6 +4,7 @@ import { appendChanges } from '../../db/change-log.ts'
 import type { Tx } from '../../db/database.ts'
 import { Problem } from '../../kernel/problem.ts'
 import { findRoleTemplate } from '../objects/role-templates.ts'
+import { listAccessOfGroups } from '../rights/application-access.ts'
 import type { GivenRight } from '../rights/carried-rights.ts'
 import { applyStaged } from './apply-staged.ts'
 import type { Fault } from './find-faults.ts'
@@ -51,7 +52,10 @@ export async function importDirectory(tx: Tx, wishes: Import): Promise<ImportOut
   await stage.finish()
   const lines = { ...stage.counts, definition: definitions.length }
   await createUpdateTables(tx)
-  const listGiven = async () => (await listGivenRights?.(tx, tenantId)) ?? []
+  const listGiven = async () => [
+    ...((await listGivenRights?.(tx, tenantId)) ?? []),
+    ...(await listAccessOfGroups(tx, tenantId)),
+  ]
   const applied = await applyStaged(tx, tenantId, {
     counts: lines,
     definitions,

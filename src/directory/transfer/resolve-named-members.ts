@@ -14,7 +14,7 @@ export async function resolveNamedMembers(
   tx: Tx,
   tenantId: string,
   limit: number,
-  listGiven: () => Promise<readonly GivenRight[]>,
+  listGiven: () => Promise<readonly GivenRight<string>[]>,
 ): Promise<Fault[]> {
   const [any] = await tx`select from import_named_member limit 1`
   if (!any) return []
@@ -70,7 +70,7 @@ async function findGivenByName(
   tx: Tx,
   tenantId: string,
   limit: number,
-  given: readonly GivenRight[],
+  given: readonly GivenRight<string>[],
 ): Promise<Fault[]> {
   const bearers = [...new Set(given.map((right) => right.given).filter(isUuid))]
   return await tx<Fault[]>`

@@ -34,7 +34,7 @@ export async function requireForCarryingGroup(context: WriteContext, write: Enti
         ports.readGivenRights,
         caller.tenantId,
         { id, names: [] },
-        { dormant: true },
+        { dormant: true, access: true },
       )
     : []
   const canHoldRoles = before.isAssignableToRole === true || changes.isAssignableToRole === true

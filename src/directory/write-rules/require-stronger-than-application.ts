@@ -4,8 +4,9 @@ import {
   matchesPermission,
   mayGrantInPerson,
   mayGrantRights,
+  permissionsBeyondSignIn,
 } from '../../auth/grantable-permissions.ts'
-import { lockRightsToRead } from '../../auth/rights-lock.ts'
+import { lockRightsToGive, lockRightsToRead } from '../../auth/rights-lock.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import type { EntityWrite, WriteContext } from '../entities/entity-write.ts'
@@ -32,17 +33,38 @@ export async function requireStrongerThanApplication(
   const { verb, kind, before, changes } = write
   if (kind !== 'application' && kind !== 'servicePrincipal') return
   // The principals that hold the application's roles: the application itself can do no more than before.
-  if (Object.hasOwn(changes, 'appRoleAssignedTo')) return
+  if (Object.hasOwn(changes, 'appRoleAssignedTo')) return requireToAdmit(tx, caller, write)
   requireToGrant(caller, write)
   const isHarmless = verb === 'update' && Object.keys(changes).every((name) => harmlessProperties.has(name))
   // The service makes up the appId of a new application, so no list can name it yet.
   if (isHarmless || (verb === 'create' && kind === 'application')) return
   const appId = String(before.appId ?? changes.appId)
   if (locksPrincipals(write)) await lockPrincipals(tx, caller.tenantId, appId)
-  await lockRightsToRead(tx)
+  // Groups that are assigned come to carry rights (DIR-391).
+  if (changes.appRoleAssignmentRequired === true) await lockRightsToGive(tx)
+  else await lockRightsToRead(tx)
   const strength = await readApplicationStrength(tx, ports.readGivenRights, caller.tenantId, appId)
   const isItself = caller.kind === 'application' && caller.applicationId === appId.toLowerCase()
-  const beyond = describeBeyond(caller, strength, isItself)
+  refuseBeyond(describeBeyond(caller, strength, isItself))
+}
+
+/** DIR-392: where a client admits assigned people alone, a role of it gives them what was consented for everyone. */
+async function requireToAdmit(tx: Query, caller: Caller, { verb, id, before }: EntityWrite): Promise<void> {
+  if (verb !== 'add' || before.appRoleAssignmentRequired !== true) return
+  await lockRightsToRead(tx)
+  const consents = await tx<{ permission: string }[]>`
+    select permission from delegated_permission
+    where tenant_id = ${caller.tenantId} and client_id = ${id ?? null} and user_id is null
+      and permission = any(${[...permissionsBeyondSignIn]})
+    order by permission`
+  refuseBeyond(
+    consents
+      .filter(({ permission }) => !mayGrantInPerson(caller, permission, 'delegated'))
+      .map(({ permission }) => `the delegated permission ${permission}`),
+  )
+}
+
+function refuseBeyond(beyond: readonly string[]): void {
   if (beyond.length > 0)
     fail('RightsRequired', {
       reason: `The application has ${beyond.join(', ')}, which the caller could not grant.`,

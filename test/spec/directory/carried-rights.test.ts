@@ -9,7 +9,7 @@ import { ImportFailed } from '../../../src/directory/transfer/import-result.ts'
 import { listGivenRights } from '../../../src/masking/given-rights.ts'
 import { clause } from '../../support/clause.ts'
 import { fillDirectory } from '../../support/directory.ts'
-import { addApplication } from '../../support/issuer.ts'
+import { addApplication, addAssignment, requireAssignments } from '../../support/issuer.ts'
 import { bindingOf, createMaskedDatabase } from '../../support/masked-database.ts'
 import { apiVersion, freshDatabase, policyUrl, useMasking } from '../../support/masking.ts'
 
@@ -47,6 +47,13 @@ const exempt = async (entry: string) => {
   const put = await putPolicy(db, { dataMaskingState: 'Enabled', exemptPrincipals: `x;${entry}` })
   assert.equal(put.status, 200)
   await bindReached(db)
+}
+
+/** Assigns the group to a client that requires assignments and may read the directory. */
+const admit = async (principalId: string) => {
+  const { servicePrincipalId } = await addApplication(service(), { consented: ['Directory.Read.All'] })
+  await requireAssignments(service(), servicePrincipalId)
+  await addAssignment(service(), principalId, servicePrincipalId)
 }
 
 /** Every way in which a group comes to carry rights, and the type that it shows. */
@@ -95,6 +102,24 @@ const ways: Readonly<Record<string, { type: string; make(): Promise<string> }>> 
       await directory().join(middle, outer)
       await directory().softDelete(middle)
       await exempt(outer)
+      return inner
+    },
+  },
+  'it is assigned to a client that requires assignments': {
+    type: 'applicationAccess',
+    make: async () => {
+      const group = await directory().group()
+      await admit(group)
+      return group
+    },
+  },
+  'it is within a deleted group that is assigned to such a client': {
+    type: 'applicationAccess',
+    make: async () => {
+      const [inner, outer] = [await directory().group(), await directory().group()]
+      await directory().join(inner, outer)
+      await directory().softDelete(outer)
+      await admit(outer)
       return inner
     },
   },

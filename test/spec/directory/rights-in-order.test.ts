@@ -5,12 +5,13 @@ import pg from 'pg'
 import { type DirectoryRole, directoryRoleTemplates } from '../../../src/auth/directory-roles.ts'
 import { knownPermissions } from '../../../src/auth/known-permissions.ts'
 import { advisoryLocks } from '../../../src/db/advisory-locks.ts'
+import { noRoleId } from '../../../src/directory/app-roles/app-roles.ts'
 import { permissionId } from '../../../src/directory/applications/api-principal.ts'
 import { removeSecret } from '../../../src/directory/applications/application-secret.ts'
 import { recordReached } from '../../../src/masking/binding/bind-once.ts'
 import { clause } from '../../support/clause.ts'
 import { fillDirectory } from '../../support/directory.ts'
-import { addApplication } from '../../support/issuer.ts'
+import { addApplication, addAssignment, requireAssignments } from '../../support/issuer.ts'
 import { freshDatabase, policyUrl, useMasking } from '../../support/masking.ts'
 import {
   type Outcome,
@@ -92,6 +93,35 @@ const ways: Readonly<Record<string, (bearer: Bearer) => Promise<Write>>> = {
     const [inner, carrying] = [await directory().group(), await carryingGroup()]
     await directory().join(id, inner)
     return () => join(inner, carrying)
+  },
+}
+
+const consentTo = async (clientId: string) => {
+  const resourceId = await directory().findApi()
+  const body = { clientId, consentType: 'AllPrincipals', resourceId, scope: 'Directory.Read.All' }
+  return () => give('POST', '/oauth2PermissionGrants', body)
+}
+const requireAt = (id: string) => () =>
+  give('PATCH', `/servicePrincipals/${id}`, { appRoleAssignmentRequired: true })
+
+/** The ways in which a group comes to give access to a client that requires assignments. */
+const accesses: typeof ways = {
+  'an assignment to a client': async ({ id: principalId }) => {
+    const one = await addApplication(service(), { consented: ['Directory.Read.All'] })
+    await requireAssignments(service(), one.servicePrincipalId)
+    const body = { principalId, resourceId: one.servicePrincipalId, appRoleId: noRoleId }
+    return () => give('POST', `/groups/${principalId}/appRoleAssignments`, body)
+  },
+  'a client that comes to require assignments': async ({ id }) => {
+    const { servicePrincipalId } = await addApplication(service(), { consented: ['Directory.Read.All'] })
+    await addAssignment(service(), id, servicePrincipalId)
+    return requireAt(servicePrincipalId)
+  },
+  'a consent to a client with assignments': async ({ id }) => {
+    const { servicePrincipalId } = await addApplication(service())
+    await requireAssignments(service(), servicePrincipalId)
+    await addAssignment(service(), id, servicePrincipalId)
+    return consentTo(servicePrincipalId)
   },
 }
 
@@ -234,7 +264,7 @@ clause(
   async (t) => {
     const groupsAdministrator = await personWith('Groups Administrator')
     const administrator = await personWith('Global Administrator', 'Privileged Role Administrator')
-    for (const [name, make] of Object.entries(ways))
+    for (const [name, make] of Object.entries({ ...ways, ...accesses }))
       await t.test(`a member behind ${name}`, async () => {
         for (const [token, status] of [
           [groupsAdministrator, 403],

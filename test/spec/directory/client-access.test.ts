@@ -1,0 +1,204 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type DirectoryRole, directoryRoleTemplates } from '../../../src/auth/directory-roles.ts'
+import { knownPermissions } from '../../../src/auth/known-permissions.ts'
+import { noRoleId } from '../../../src/directory/app-roles/app-roles.ts'
+import { importDirectory } from '../../../src/directory/transfer/import-directory.ts'
+import { clause } from '../../support/clause.ts'
+import { fillDirectory } from '../../support/directory.ts'
+import { addApplication, addAssignment, requireAssignments } from '../../support/issuer.ts'
+import { useMasking } from '../../support/masking.ts'
+
+const { service } = useMasking()
+const directory = () => fillDirectory(service())
+
+const all = Object.keys(knownPermissions)
+const ask = (token: string, method: string, path: string, body?: unknown) =>
+  service().request(method, `/v1.0${path}`, { token, ...(body !== undefined && { body }) })
+const refer = (id: string) => ({ '@odata.id': `https://x/v1.0/directoryObjects/${id}` })
+const personWith = async (roles: readonly DirectoryRole[], principal?: string, permissions = all) =>
+  service().tokenFor({
+    principal: principal ?? (await directory().user()),
+    permissions,
+    directoryRoles: roles.map((role) => directoryRoleTemplates[role]),
+  })
+const own = (ownerId: string, objectId: string) =>
+  service().database.sql`
+    insert into owner_edge (tenant_id, object_id, owner_id) values (${service().tenantId}, ${objectId}, ${ownerId})`
+
+/** A client that admits assigned people alone. */
+const addStrict = async (...consented: string[]) => {
+  const one = await addApplication(service(), { consented })
+  await requireAssignments(service(), one.servicePrincipalId)
+  return one
+}
+const rightsOf = async (path: string) => {
+  const reader = service().tokenFor({ permissions: ['Directory.Read.All'] })
+  return (await ask(reader, 'GET', `${path}/carriedRights`)).body.value
+}
+
+clause(
+  'DIR-391',
+  'A group carries rights, for DIR-157 and DIR-355, also when it or a group around it is assigned to a client that requires assignments …',
+  async () => {
+    const { servicePrincipalId, applicationId } = await addStrict('openid', 'User.Read', 'Directory.Read.All')
+    const [inner, outer, user] = [
+      await directory().group(),
+      await directory().group(),
+      await directory().user(),
+    ]
+    await directory().join(user, inner)
+    await directory().join(inner, outer)
+    await addAssignment(service(), outer, servicePrincipalId)
+    const [application] = await service().database.sql<{ name: string }[]>`
+      select display_name as name from directory_object where id = ${applicationId}`
+    const access = {
+      type: 'applicationAccess',
+      name: application?.name,
+      scope: `/servicePrincipals/${servicePrincipalId}`,
+    }
+    assert.deepEqual(await rightsOf(`/groups/${outer}`), [{ ...access, through: null }])
+    assert.deepEqual(await rightsOf(`/groups/${inner}`), [{ ...access, through: outer }])
+    assert.deepEqual(await rightsOf(`/users/${user}`), [{ ...access, through: outer }])
+    const [owner, direct] = [await directory().user(), await directory().user()]
+    await own(owner, inner)
+    const ownership = { type: 'groupOwnership', name: null, scope: null, through: inner }
+    assert.deepEqual(await rightsOf(`/users/${owner}`), [ownership])
+    await addAssignment(service(), direct, servicePrincipalId)
+    assert.deepEqual(await rightsOf(`/users/${direct}`), [{ ...access, through: null }])
+
+    const attacker = refer(await directory().user())
+    const weak = [
+      service().tokenFor({
+        kind: 'application',
+        permissions: ['GroupMember.ReadWrite.All', 'Group.ReadWrite.All', 'User.ReadWrite.All'],
+      }),
+      await personWith(['Groups Administrator']),
+      await personWith(['Directory Writers']),
+      await personWith(['User Administrator']),
+    ]
+    for (const token of weak)
+      for (const group of [inner, outer]) {
+        const { status, body } = await ask(token, 'POST', `/groups/${group}/members/$ref`, attacker)
+        assert.equal(status, 403)
+        assert.match(body.error.message, /Members of the group have access to an application/)
+      }
+    const added = await ask(await personWith([], owner), 'POST', `/groups/${inner}/members/$ref`, attacker)
+    assert.equal(added.status, 204, added.text)
+  },
+)
+
+test('DIR-391: other assignments, and clients of the sign-in alone, give no rights', async () => {
+  const strict = await addStrict('openid', 'profile', 'User.Read')
+  const open = await addApplication(service(), { consented: ['Directory.Read.All'] })
+  const group = await directory().group()
+  const principal = await directory().servicePrincipal()
+  for (const { servicePrincipalId } of [strict, open])
+    await addAssignment(service(), group, servicePrincipalId)
+  assert.deepEqual(await rightsOf(`/groups/${group}`), [])
+  const administrator = await personWith(['Groups Administrator'])
+  const user = refer(await directory().user())
+  assert.equal((await ask(administrator, 'POST', `/groups/${group}/members/$ref`, user)).status, 204)
+  const reading = await addStrict('Directory.Read.All')
+  await addAssignment(service(), group, reading.servicePrincipalId)
+  await directory().join(principal, group)
+  assert.deepEqual(
+    await rightsOf(`/servicePrincipals/${principal}`),
+    [],
+    'people are admitted, not applications',
+  )
+})
+
+clause(
+  'DIR-392',
+  'A role of a client that requires assignments is given only by a caller who could consent to each permission that the client has for everyone: …',
+  async () => {
+    const owner = await directory().user()
+    const add = async (strict: boolean, ...consented: string[]) => {
+      const one = await addApplication(service(), { consented })
+      if (strict) await requireAssignments(service(), one.servicePrincipalId)
+      for (const id of [one.applicationId, one.servicePrincipalId]) await own(owner, id)
+      return one.servicePrincipalId
+    }
+    const reading = await add(true, 'User.Read', 'Directory.Read.All')
+    const writing = await add(true, 'Directory.ReadWrite.All')
+    const mail = await add(true, 'Mail.Read')
+    const signingIn = await add(true, 'openid', 'User.Read')
+    const open = await add(false, 'Directory.ReadWrite.All')
+    const granting = ['AppRoleAssignment.ReadWrite.All']
+    const callers = {
+      owner: await personWith([], owner, granting),
+      users: await personWith(['User Administrator'], undefined, granting),
+      applications: await personWith(['Application Administrator'], undefined, granting),
+      global: await personWith(['Global Administrator'], undefined, granting),
+      application: service().tokenFor({ kind: 'application', permissions: granting }),
+    }
+    const expected: Readonly<Record<keyof typeof callers, readonly string[]>> = {
+      owner: [signingIn, open],
+      users: [signingIn, open],
+      applications: [signingIn, open, reading, mail],
+      global: [signingIn, open, reading, mail, writing],
+      application: [signingIn, open, reading, mail, writing],
+    }
+    for (const [name, token] of Object.entries(callers))
+      for (const resourceId of [reading, writing, mail, signingIn, open])
+        for (const set of ['users', 'groups'] as const) {
+          const principalId = set === 'users' ? await directory().user() : await directory().group()
+          const body = { principalId, resourceId, appRoleId: noRoleId }
+          const path = `/${set}/${principalId}/appRoleAssignments`
+          const answer = await ask(token, 'POST', path, body)
+          const may = expected[name as keyof typeof callers].includes(resourceId)
+          assert.equal(answer.status, may ? 201 : 403, `${name} ${set} ${resourceId}: ${answer.text}`)
+          if (!may) assert.match(answer.body.error.message, /The application has the delegated permission/)
+        }
+    const principalId = await directory().user()
+    const path = `/users/${principalId}/appRoleAssignments`
+    const body = { principalId, resourceId: writing, appRoleId: noRoleId }
+    const { id } = (await ask(callers.global, 'POST', path, body)).body
+    assert.equal((await ask(callers.owner, 'DELETE', `${path}/${id}`)).status, 204, 'an owner takes roles')
+  },
+)
+
+test('DIR-154: the owner of a client does not end its requirement of assignments', async () => {
+  const owner = await directory().user()
+  const { servicePrincipalId } = await addStrict('Directory.Read.All')
+  await own(owner, servicePrincipalId)
+  const path = `/servicePrincipals/${servicePrincipalId}`
+  const off = { appRoleAssignmentRequired: false }
+  assert.equal((await ask(await personWith([], owner), 'PATCH', path, off)).status, 403)
+  assert.equal((await ask(await personWith(['Global Administrator']), 'PATCH', path, off)).status, 204)
+})
+
+clause(
+  'DIR-393',
+  'The audit entry of an import names access by DIR-391 that it gave, and DIR-351 goes for it.',
+  async () => {
+    const { database, tenantId } = service()
+    const { servicePrincipalId } = await addStrict('Directory.Read.All')
+    const [inner, outer, user] = [
+      await directory().group(),
+      await directory().group(),
+      await directory().user(),
+    ]
+    await directory().join(inner, outer)
+    await addAssignment(service(), outer, servicePrincipalId)
+    const load = (format: 'csv' | 'json', text: string) => {
+      async function* chunks() {
+        yield Buffer.from(text)
+      }
+      return database.transaction((tx) =>
+        importDirectory(tx, { tenantId, fileName: 'x', format, chunks: chunks() }),
+      )
+    }
+    await load('json', `${JSON.stringify({ type: 'member', group: inner, member: user })}\n`)
+    const [entry] = await database.sql<{ given: Record<string, unknown>[] }[]>`
+      select after -> 'givenRights' as given from audit_event where action = 'import directory' order by id desc limit 1`
+    assert.equal(entry?.given.length, 1)
+    const [given] = entry?.given ?? []
+    assert.deepEqual([given?.bearer, given?.as, given?.ids], [outer, 'member', [user]])
+    assert.match(String(given?.rights), /^applicationAccess .* \/servicePrincipals\//)
+    const name = `Namesake ${user}`
+    await directory().group({ displayName: name })
+    await assert.rejects(load('csv', `group,member\n${outer},${name}\n`))
+  },
+)
