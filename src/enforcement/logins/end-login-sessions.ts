@@ -1,7 +1,11 @@
+import { randomUUID } from 'node:crypto'
 import type { Database } from '../../db/database.ts'
 import { longestMark } from '../../db/login-mark.ts'
 import { quoteIdentifier } from '../../db/quote.ts'
 import type { Sql } from '../../db/sql.ts'
+import type { Tx } from '../../db/transaction.ts'
+import { codeOf, sqlstate } from '../../kernel/sqlstate.ts'
+import { findStarting, outwait, type Starting } from '../sessions/starting.ts'
 import { markPrefix } from './mark.ts'
 
 interface Role {
@@ -19,7 +23,8 @@ type Scope = 'everywhere' | 'elsewhere' | readonly number[]
 
 /**
  * Ends the sessions of login roles, in whatever database. Without the right to do so the role of the binding is one of
- * theirs for a moment: in a transaction that is undone, as a signal cannot be.
+ * theirs for a moment: in a transaction that is undone, as a signal cannot be. `everywhere` includes sessions that PostgreSQL is still
+ * starting: a client can delay that for half an hour.
  */
 export async function endLoginSessions(
   database: Database,
@@ -27,6 +32,16 @@ export async function endLoginSessions(
   scope: Scope = 'everywhere',
 ): Promise<number> {
   if (roles.length === 0) return 0
+  const starting = scope === 'everywhere' ? await findStarting(database.sql, scope) : []
+  const ended = await endShown(database, roles, scope)
+  if (starting.length === 0) return ended
+  const left = await outwait(database.sql, starting, 'everywhere')
+  const shown = starting.filter((one) => !left.includes(one)).map(({ pid }) => pid)
+  return ended + (await endShown(database, roles, shown)) + (await endStarting(database, roles, left))
+}
+
+/** Those that show their role. */
+async function endShown(database: Database, roles: readonly Role[], scope: Scope): Promise<number> {
   const { sql } = database
   const open = await sql<{ oid: number }[]>`
     select distinct usesysid::int8 as oid from pg_catalog.pg_stat_activity
@@ -42,6 +57,49 @@ export async function endLoginSessions(
       ? await terminate(sql, oid, scope)
       : await terminateAs(database, { oid, name }, scope, may?.version ?? 0)
   return ended
+}
+
+/**
+ * PostgreSQL lets a role end the sessions of the roles that it inherits, whether or not it shows whose they are: a role that inherits
+ * the login roles for a moment ends theirs, and those of no other role. Rejects where it could not inherit one of them.
+ */
+async function endStarting(
+  database: Database,
+  roles: readonly Role[],
+  starting: readonly Starting[],
+): Promise<number> {
+  if (starting.length === 0) return 0
+  let ended = 0
+  const judge = quoteIdentifier(`masquerade judge ${randomUUID()}`)
+  const refused = await undo(database, async (tx) => {
+    ended = 0
+    let failure: unknown
+    const named = await tx<{ name: string }[]>`
+      select rolname::text as name from pg_catalog.pg_roles where oid = any(${roles.map(({ oid }) => oid)}::int8[]::oid[])`
+    await tx.unsafe(`CREATE ROLE ${judge}`)
+    await tx.unsafe(`GRANT ${judge} TO CURRENT_USER`)
+    for (const { name } of named)
+      await tx.attempt(`GRANT ${quoteIdentifier(name)} TO ${judge}`).catch((error: unknown) => {
+        failure ??= error
+      })
+    await tx.unsafe(`SET LOCAL ROLE ${judge}`)
+    for (const { pid } of starting) if (await isEnded(tx, pid)) ended++
+    return failure
+  })
+  if (refused) throw refused
+  return ended
+}
+
+/** False: it is of a role that the present one does not inherit, or gone. */
+async function isEnded(tx: Tx, pid: number): Promise<boolean> {
+  try {
+    const end = () => tx<{ done: boolean }[]>`select pg_catalog.pg_terminate_backend(${pid}) as done`
+    const [row] = await tx.savepoint(end)
+    return row?.done ?? false
+  } catch (error) {
+    if (codeOf(error) === sqlstate.insufficientPrivilege) return false
+    throw error
+  }
 }
 
 /**
@@ -83,22 +141,30 @@ async function terminateAs(
   scope: Scope,
   version: number,
 ): Promise<number> {
-  let ended = 0
   const role = quoteIdentifier(name)
+  return await undo(database, async (tx) => {
+    await tx.unsafe(
+      `GRANT ${role} TO CURRENT_USER${version >= 160000 ? ' WITH SET TRUE, INHERIT FALSE' : ''}`,
+    )
+    await tx.unsafe(`SET LOCAL ROLE ${role}`)
+    return await terminate(tx, oid, scope)
+  })
+}
+
+/** Runs it in a transaction that is rolled back, and returns what it returned. */
+async function undo<T>(database: Database, run: (tx: Tx) => Promise<T>): Promise<T> {
+  let result: { readonly value: T } | undefined
   await database
     .transaction(async (tx) => {
       await tx`select set_config('lock_timeout', '400', true)`
-      await tx.unsafe(
-        `GRANT ${role} TO CURRENT_USER${version >= 160000 ? ' WITH SET TRUE, INHERIT FALSE' : ''}`,
-      )
-      await tx.unsafe(`SET LOCAL ROLE ${role}`)
-      ended = await terminate(tx, oid, scope)
+      result = { value: await run(tx) }
       throw new Undo()
     })
     .catch((error: unknown) => {
       if (!(error instanceof Undo)) throw error
     })
-  return ended
+  if (!result) throw new Error('a transaction was undone before its end')
+  return result.value
 }
 
 /** A session that is being ended may hold temporary tables, and a role that owns something cannot go. */
