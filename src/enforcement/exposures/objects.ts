@@ -1,22 +1,49 @@
 import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../db/quote.ts'
-import { type ExposureKind, kind, type MaskedRelation } from './exposure.ts'
+import { writerEntries } from './acl-entries.ts'
+import {
+  type AclEntry,
+  type ExposureKind,
+  type Findings,
+  kind,
+  type MaskedRelation,
+  type NamedObject,
+  type Scene,
+} from './exposure.ts'
 import { printEach } from './print-each.ts'
+import { listSeers } from './seers.ts'
 
 /** Of a trigger's function, in bytes: a longer one counts as one that writes. */
 const mostText = 20_000
 
+/** Views that show raw values with the rights of their owners, and that the role of the binding may not manage. */
+const listUnmanagedViews = ({ unmanaged }: Scene) => unmanaged.filter(({ holdsData }) => !holdsData)
+
+interface TriggerRow extends Findings {
+  readonly name: string
+  readonly routine: string
+  readonly writes: boolean
+}
+
 /** A trigger gets whole rows, raw, and may write them where every role can read them. */
-const trigger = kind<{ oid: number; name: string; routine: string; writes: boolean }>({
+const trigger = kind<TriggerRow & { relation: MaskedRelation }>({
   code: 'Trigger',
   severity: 'low',
-  read: ({ sql, oids }) => sql`
+  async read(scene) {
+    const { sql, masked } = scene
+    const relations = new Map([...masked, ...listUnmanagedViews(scene)].map((one) => [one.oid, one]))
+    const rows = await sql<(TriggerRow & { oid: number })[]>`
     select t.tgrelid::int8 as oid, t.tgname::text as name, p.oid::regprocedure::text as routine,
       case when l.lanname <> 'plpgsql' or pg_catalog.octet_length(p.prosrc) > ${mostText} then true
         else p.prosrc ~* '\\y(insert|update|copy|notify|pg_notify|raise|execute|perform)\\y' end as writes
     from pg_catalog.pg_trigger t join pg_catalog.pg_proc p on p.oid = t.tgfoid
     join pg_catalog.pg_language l on l.oid = p.prolang
-    where not t.tgisinternal and t.tgenabled <> 'D' and (t.tgtype & 1) = 1 and t.tgrelid = any(${oids}::oid[])
-    order by 1, 2`,
+    where not t.tgisinternal and t.tgenabled <> 'D' and (t.tgtype & 1) = 1 and t.tgrelid = any(${[...relations.keys()]}::oid[])
+    order by 1, 2`
+    return rows.flatMap(({ oid, ...row }) => {
+      const relation = relations.get(oid)
+      return relation ? [{ ...row, relation }] : []
+    })
+  },
   describe: ({ relation, name, routine, writes }) => {
     return {
       severity: writes ? 'medium' : 'low',
@@ -32,11 +59,7 @@ const trigger = kind<{ oid: number; name: string; routine: string; writes: boole
 })
 
 /** PostgreSQL disables neither triggers nor rules of views. */
-function removeFrom(
-  { kind, name: relation }: MaskedRelation,
-  what: 'TRIGGER' | 'RULE',
-  name: string,
-): string {
+function removeFrom({ kind, name: relation }: NamedObject, what: 'TRIGGER' | 'RULE', name: string): string {
   const own = quoteIdentifier(name)
   return kind === 'view'
     ? `DROP ${what} ${own} ON ${relation}`
@@ -56,6 +79,47 @@ const rewriteRule = kind<{ oid: number; name: string }>({
     remedy: removeFrom(relation, 'RULE', name),
   }),
 })
+
+/** The same for a rule of a relation that has no mask itself, or cannot have one. */
+const otherRule = kind<{ rule: string; on: NamedObject; owner: string; acl: readonly AclEntry[] }>({
+  code: 'RewriteRule',
+  severity: 'medium',
+  async read(scene) {
+    const { sql, oids } = scene
+    const views = listUnmanagedViews(scene).map(({ oid }) => oid)
+    const rows = await sql<OtherRule[]>`
+      select w.rulename::text as rule, n.nspname::text as schema, c.relname::text as name, o.rolname::text as owner,
+        case c.relkind when 'v' then 'view' when 'f' then 'foreign table' else 'table' end as kind,
+        ${writerEntries(sql, sql`array(select k.attnum from pg_catalog.pg_attribute k where k.attrelid = c.oid)`, ['INSERT', 'UPDATE', 'DELETE'])} as acl
+      from pg_catalog.pg_rewrite w join pg_catalog.pg_class c on c.oid = w.ev_class
+      join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+      join pg_catalog.pg_roles o on o.oid = c.relowner and o.rolname = any(${listSeers(scene)}::text[])
+      where w.rulename <> '_RETURN' and w.ev_enabled <> 'D' and c.oid <> all(${oids}::oid[]) and (c.oid = any(${views}::oid[])
+        or exists (select 1 from pg_catalog.pg_depend d where d.classid = 'pg_catalog.pg_rewrite'::regclass and d.objid = w.oid
+          and d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid = any(${[...oids, ...views]}::oid[])))
+      order by 2, 3, 1`
+    return rows.map(({ rule, schema, name, kind, owner, acl }) => ({
+      rule,
+      on: { kind, name: quoteQualified(schema, name) },
+      owner,
+      acl,
+    }))
+  },
+  describe: ({ rule, on, owner }) => ({
+    objects: [{ kind: 'rule', name: quoteIdentifier(rule) }, on],
+    explanation: `The rule adds to, or replaces, statements on the ${on.kind}, which these roles may write. It acts on masked relations with the privileges of ${quoteIdentifier(owner)}, which lead to raw values: it can return or copy them.`,
+    remedy: removeFrom(on, 'RULE', rule),
+  }),
+})
+
+interface OtherRule {
+  readonly rule: string
+  readonly schema: string
+  readonly name: string
+  readonly kind: string
+  readonly owner: string
+  readonly acl: readonly AclEntry[]
+}
 
 /** A published column arrives raw at every subscriber. */
 const publication = kind<{
@@ -215,6 +279,7 @@ const partitionBounds = kind<{ oid: number; keys: readonly number[]; roles: read
 export const objectKinds: readonly ExposureKind[] = [
   trigger,
   rewriteRule,
+  otherRule,
   publication,
   rowPolicy,
   extendedStatistics,

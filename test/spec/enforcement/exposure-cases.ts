@@ -597,6 +597,24 @@ export const exposureCases: readonly ExposureCase[] = [
   },
   {
     code: 'RewriteRule',
+    clause: 'ENF-437',
+    what: 'a rule of another table that returns',
+    before: `create table public.inbox (entry text); create table public.journal (entry text); grant insert, select on public.inbox to $analyst;
+      create rule tell as on insert to public.inbox do instead insert into public.journal values (new.entry)
+        returning (select email from public.person limit 1)`,
+    leak: `insert into public.inbox values ('x') returning entry`,
+  },
+  {
+    code: 'RewriteRule',
+    clause: 'ENF-437',
+    what: 'a rule of another table that reads a view',
+    before: `create view public.pane as select email from public.person; create table public.inbox (entry text);
+      create table public.journal (entry text); grant insert (entry) on public.inbox to $analyst; grant select on public.journal to $analyst;
+      create rule tell as on insert to public.inbox do also insert into public.journal select email from public.pane`,
+    leak: `insert into public.inbox values ('x'); select entry from public.journal`,
+  },
+  {
+    code: 'RewriteRule',
     what: 'a rule that copies',
     before: `create table public.journal (entry text); grant select on public.journal to $analyst; grant update on public.person to $analyst;
       create rule keep as on update to public.person do also insert into public.journal values (old.email)`,

@@ -145,6 +145,12 @@ forEachCluster((cluster) => {
   )
 
   clause(
+    'ENF-437',
+    'A rule of another relation that reads or writes a masked one is listed as medium (`RewriteRule`) where the owner of the relation…',
+    playAll('ENF-437'),
+  )
+
+  clause(
     'ENF-224',
     'An expression that takes a row as a whole counts as naming every column; INSTEAD OF triggers and rules of views over…',
     playAll('ENF-224'),

@@ -193,5 +193,27 @@ forEachCluster((cluster) => {
         await run('drop table app.other')
       },
     )
+
+    clause(
+      'ENF-437',
+      'A rule of another relation that reads or writes a masked one is listed as medium (`RewriteRule`) where the owner of the relation…',
+      async () => {
+        await run(`${superusers}; grant update on app.report to "${clerk}"; create table app.journal (entry text); grant select on app.journal to "${clerk}";
+          create rule keep as on update to app.report do also insert into app.journal values (old.mail);
+          create function app.tell() returns trigger language plpgsql as $f$ begin raise exception '%', old.mail; end $f$;
+          create trigger tell instead of update on app.report for each row execute function app.tell()`)
+        assert.equal((await judge()).state, null)
+        const list = async () =>
+          (await findExposures(binding, policy(rules, exempt()))).filter(({ objects }) =>
+            objects.some(({ name }) => name === '"app"."report"'),
+          )
+        const found = await list()
+        assert.deepEqual(found.map(({ code }) => code).sort(), ['RewriteRule', 'Trigger'])
+        for (const { remedy } of found) await run(remedy ?? '')
+        assert.deepEqual(await list(), [])
+        await run('drop table app.journal; drop function app.tell cascade')
+        await undo()
+      },
+    )
   })
 })
