@@ -53,12 +53,12 @@ describe('standbys that do not answer', () => {
       for (const column of ['city', 'phone', 'fax']) {
         const { state, tookMs } = await mask(column)
         assert.equal(state, 'Pending')
-        assert.ok(tookMs < idle + 1_500, `${tookMs} ms, and ${idle} ms with the standby`)
+        assert.ok(tookMs < idle + 3_000, `${tookMs} ms, and ${idle} ms with the standby`)
       }
       const from = performance.now()
       const session = await connect('silent_analyst', { options: '-c default_transaction_read_only=on' })
       assert.equal(await readPort(session), pair().primary.port)
-      assert.ok(performance.now() - from < 1_500)
+      assert.ok(performance.now() - from < 4_000)
       const isLeftOut = async () => (await listNotes()).isLeftOut
       await waitUntil('the standby is left out', isLeftOut, { withinMs: 20_000 })
       assert.match((await listNotes()).found[0]?.message ?? '', silent)
