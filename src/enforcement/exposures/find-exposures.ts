@@ -14,7 +14,7 @@ import { definerSearchPath } from './definer-search-path.ts'
 import { domainOwner } from './domain-owner.ts'
 import type { Exposure, ExposureKind, Findings, MaskedRelation, Scene } from './exposure.ts'
 import { failingKeyAction } from './failing-key-actions.ts'
-import { failingRefresh } from './failing-refresh.ts'
+import { failingQuery, failingRefresh } from './failing-refresh.ts'
 import { failingRow } from './failing-rows.ts'
 import { foreignKeyCode } from './foreign-key-code.ts'
 import { grantKinds } from './grants.ts'
@@ -46,6 +46,7 @@ export const exposureKinds: readonly ExposureKind[] = [
   failingRow,
   failingKeyAction,
   failingRefresh,
+  failingQuery,
   sequenceValues,
   ...oracleKinds,
   ...policyOracleKinds,

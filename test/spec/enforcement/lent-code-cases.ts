@@ -37,22 +37,24 @@ const viewOfOwn = `${both}; set role $analyst; create view own.w as select 1 as 
 const keepInView = 'create or replace view own.w as select own.keep() as a'
 
 /** The row or key in the error of a refresh, after the session doubled rows below it. */
-const refreshDoubled = (how: string) => async (_session: Database, _owner: Database, url: string) => {
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  return await client
-    .query(
-      `begin; insert into public.kind values (1, 'x'); refresh materialized view ${how} public.mv; rollback`,
-    )
-    .then(
-      () => 'nothing',
-      (error: pg.DatabaseError) => `${error.message} ${error.detail}`,
-    )
-    .finally(() => client.end())
-}
+const refreshAfter =
+  (kind: string, how: string) => async (_session: Database, _owner: Database, url: string) => {
+    const client = new pg.Client({ connectionString: url })
+    await client.connect()
+    return await client
+      .query(
+        `begin; insert into public.kind values (1, '${kind}'); refresh materialized view ${how} public.mv; rollback`,
+      )
+      .then(
+        () => 'nothing',
+        (error: pg.DatabaseError) => `${error.message} ${error.detail}`,
+      )
+      .finally(() => client.end())
+  }
 
-const kindsOf = `create table public.kind (person int, kind text); insert into public.kind values (1, 'x'); grant insert on public.kind to $analyst;
-  create materialized view public.mv as select p.id, p.email, k.kind from public.person p join public.kind k on k.person = p.id`
+const kinds = `create table public.kind (person int, kind text); insert into public.kind values (1, 'x'); grant insert on public.kind to $analyst;
+  create materialized view public.mv as`
+const kindsOf = `${kinds} select p.id, p.email, k.kind from public.person p join public.kind k on k.person = p.id`
 
 /** Ways by which relations and functions of a role that sees raw values run code of a masked role. */
 export const lentCodeCases: readonly ExposureCase[] = [
@@ -276,7 +278,7 @@ export const lentCodeCases: readonly ExposureCase[] = [
     versions: { from: 170000 },
     before: `${kindsOf}; create unique index on public.mv (id, kind)`,
     setup: 'grant maintain on public.mv to $analyst',
-    leak: refreshDoubled('concurrently'),
+    leak: refreshAfter('x', 'concurrently'),
   },
   {
     code: 'FailingRow',
@@ -286,8 +288,34 @@ export const lentCodeCases: readonly ExposureCase[] = [
     versions: { from: 170000 },
     before: `${kindsOf}; create unique index on public.mv (email)`,
     setup: 'grant pg_maintain to $analyst',
-    leak: refreshDoubled(''),
+    leak: refreshAfter('x', ''),
   },
+  ...[
+    {
+      what: 'a cast in the query of a materialized view that a masked role may refresh',
+      before: `${kinds} select p.id, p.email, k.kind, case k.kind when 'n' then p.email::int end as number
+        from public.person p join public.kind k on k.person = p.id`,
+    },
+    {
+      what: 'a cast in the query of one that shows no masked column',
+      before: `${kinds} select k.kind from public.kind k join public.person p on p.id = k.person
+        where k.kind <> 'n' or p.email::int > 0`,
+    },
+    {
+      what: 'a cast in an index of a materialized view that a masked role may refresh',
+      before: `${kindsOf}; create index on public.mv ((case kind when 'n' then email::int end))`,
+    },
+  ].map(
+    (one): ExposureCase => ({
+      code: 'FailingRow',
+      clause: 'ENF-417',
+      ...one,
+      severity: 'medium',
+      versions: { from: 170000 },
+      setup: 'grant maintain on public.mv to $analyst',
+      leak: refreshAfter('n', ''),
+    }),
+  ),
   ...[
     { what: 'SELECT', setup: 'select', leak: 'select last_value from public.split_email_seq' },
     { what: 'USAGE', setup: 'usage', leak: 'select last_value from pg_sequences' },
@@ -342,4 +370,19 @@ export const lentCodeCases: readonly ExposureCase[] = [
     versions: { from: 150000 },
     setup: 'grant alter system on parameter search_path to $analyst',
   },
+  ...[
+    'set on parameter plperl.on_plperlu_init',
+    'set on parameter pltclu.start_proc',
+    'alter system on parameter krb_server_keyfile',
+    'alter system on parameter log_directory',
+  ].map(
+    (what): ExposureCase => ({
+      code: 'ParameterGrant',
+      clause: 'ENF-419',
+      what,
+      severity: 'high',
+      versions: { from: 150000 },
+      setup: `grant ${what} to $analyst`,
+    }),
+  ),
 ]
