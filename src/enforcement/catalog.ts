@@ -91,11 +91,18 @@ export interface Relation {
    * PostgreSQL cannot print it in time, or it was not asked for. Null: it is known.
    */
   readonly obstacle: 'locked' | 'unreadable' | 'not asked for' | null
+  /** False: a materialized view without rows, since it was created or refreshed so. */
+  readonly isPopulated: boolean
   /** Relations that a view reads, by oid. */
   readonly reads: readonly number[]
   /** Inheritance parents and partitioned tables that it is part of, by oid. */
   readonly parents: readonly number[]
   readonly stamp: Stamp
+}
+
+export interface UnreadView extends Pick<Relation, 'oid' | 'reads' | 'securityInvoker'> {
+  /** With its schema, quoted. */
+  readonly name: string
 }
 
 /** The columns that a view or materialized view reads itself. */
@@ -145,6 +152,7 @@ export interface Pin {
   readonly schema: string
   readonly table: string
   readonly column: string
+  /** Zero: it is a materialized view, and may hold rows that were read from what the rule masks (`listCopied`). */
   readonly number: number
   /** It is a generated column that is computed from the one of the rule, or the same column of a parent, partition or child. */
   readonly computed?: true
@@ -281,8 +289,8 @@ export interface Snapshot {
   readonly held: ReadonlySet<number>
   /** Views whose turn may come another time. Read where relations are changed one by one alone. */
   readonly deferred: ReadonlySet<number>
-  /** Views, by their quoted names, of which nothing was read: they may wait, and are too wide or too many. */
-  readonly unreadViews: readonly string[]
+  /** Views of which nothing else was read: they may wait, and are too wide or too many. */
+  readonly unreadViews: readonly UnreadView[]
   /** Of views and materialized views that the role of the binding may not manage, and of those under them. */
   readonly viewSources: ReadonlyMap<number, ViewSource>
   /** Roles whose new tables and views come with privileges for others. */

@@ -1,11 +1,13 @@
 import { quoteQualified } from '../db/quote.ts'
 import type { Guard, Relation, Snapshot, StrayTwin } from './catalog.ts'
+import { followReads, listCopied, sortPins } from './copies.ts'
 import { grantAccess, type Remembered, remember } from './grants/access.ts'
 import { exemptions, listAdministrators, listRoleMakers, withAncestors } from './grants/roles.ts'
 import { listGuardReaders } from './guard/guard-readers.ts'
 import { isWanted } from './guard/guard-steps.ts'
 import { everybody } from './names.ts'
 import {
+  copyStaysClosed,
   exemptNameTaken,
   exemptsNoRole,
   exemptsNothing,
@@ -51,15 +53,30 @@ export function desire(
     const { schema, name } = twinNameOf(relation)
     return quoteQualified(schema, name)
   }
-  const { ordered, strays, barred } = orderWithStrays(snapshot, policy, masks, nameTwin, lasting)
+  const copied = listCopied(snapshot, policy)
+  const copies = [...copied.keys()]
+  const { ordered, strays, barred, unsure } = orderWithStrays(
+    snapshot,
+    policy,
+    masks,
+    nameTwin,
+    lasting,
+    copies,
+  )
   const affected = new Set([...ordered.map(({ oid }) => oid), ...barred])
   const guards = new Map(snapshot.guards.map((guard) => [guard.oid, guard]))
   const relations = new Map(snapshot.relations.map((relation) => [relation.oid, relation]))
   const twins = new Map(snapshot.twins.map((twin) => [quoteQualified(twin.schema, twin.name), twin]))
   const exempt = exemptions(snapshot.roles, policy.exemptRoles, policy.heldOids)
   // A view over something masked runs with its owner's eyes: as a whole it is for the exempt.
-  const readsItself = ({ definition, reads, securityInvoker }: Relation) =>
-    definition === null || (!securityInvoker && !reads.some((oid) => affected.has(oid)))
+  const isRaw = ({ oid, reads, securityInvoker }: Relation) =>
+    securityInvoker || copied.has(oid) || unsure.has(oid) || reads.some((each) => affected.has(each))
+  const rulesBelow = followReads(snapshot, masks)
+  const pinCopy = (relation: Relation) =>
+    relation.kind === 'materialized view'
+      ? sortPins([...(copied.get(relation.oid) ?? []), ...rulesBelow(relation)])
+      : []
+  const readsItself = (relation: Relation) => relation.definition === null || !isRaw(relation)
   const read = ordered.filter((relation) => isManaged(relation) && readsItself(relation))
   const twinOwners = assignTwinOwners(snapshot, read, withAncestors(snapshot.roles, snapshot.user))
   const readers = new Set([twinOwner, ...ordered.flatMap((one) => twinOwners.of(one)?.name ?? [])])
@@ -75,7 +92,10 @@ export function desire(
   const ownerless = read.filter((relation) => twinOwners.of(relation) === null)
   const taken = indexNames(snapshot.twinRoles)
   const led = read.filter(({ strangers }) => strangers.length > 0)
-  const twinless = findTwinless(ordered, policy, notes, describe, [...ownerless, ...led], barred)
+  // Behind a lock the twin from before is judged by itself.
+  const unsettled = ordered.filter(({ oid }) => unsure.has(oid) && !snapshot.held.has(oid))
+  const unserved = [...ownerless, ...led, ...unsettled]
+  const twinless = findTwinless(ordered, policy, notes, describe, unserved, barred)
   notes.push(...led.map(readsStrangers))
   for (const relation of ownerless) {
     const oid = snapshot.roles.get(relation.owner)?.oid ?? 0
@@ -109,7 +129,7 @@ export function desire(
           }
     return {
       relation,
-      pins: pinsOf(own),
+      pins: [...pinCopy(relation), ...pinsOf(own)],
       readsItself: isRead,
       hidesAll: relation.columns.every(({ number }) => hidden.has(number)),
       ...grantAccess(relation, remembered, hidden, exempt, snapshot, reader),
@@ -154,6 +174,8 @@ export function desire(
       !isMade(one) &&
       !givenBack.has(quoteQualified(one.schema, one.name)),
   )
+  for (const { relation } of masked)
+    if (copied.has(relation.oid) && rulesBelow(relation).length === 0) notes.push(copyStaysClosed(relation))
   for (const stray of closed)
     if (!stray.isReplaced && released.every(({ guard }) => guard.oid !== stray.recordedFor))
       notes.push(twinClosed(stray))

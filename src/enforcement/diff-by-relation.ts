@@ -256,5 +256,5 @@ function keepsTwin(
       observed.owner === twin.owner
     )
   const masked = new Set(desired.masked.map((one) => one.relation.oid))
-  return wanted.pins.length === 0 && !observed.reads.some((oid) => masked.has(oid))
+  return wanted.pins.every(({ number }) => number === 0) && !observed.reads.some((oid) => masked.has(oid))
 }

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { quoteIdentifier, quoteLiteral, quoteQualified } from '../db/quote.ts'
-import type { Closed, Relation, Snapshot, Twin } from './catalog.ts'
+import type { Closed, Pin, Relation, Snapshot, Twin } from './catalog.ts'
 import { restoreAclOrders } from './grants/acl-order.ts'
 import { actAs, named, refuseToGiveBack, restoreGrants, setGrants } from './grants/grant-steps.ts'
 import { restoreRights, setRights } from './grants/right-steps.ts'
@@ -109,7 +109,8 @@ export function findNewlyHidden({ snapshot, desired }: Pick<Plan, 'snapshot' | '
     .filter(({ relation, pins, hidesAll }) => {
       const guard = guards.get(relation.oid)
       const known = new Set(guard?.pins.map(({ number }) => number))
-      return !guard || (hidesAll && !guard.hidesAll) || pins.some(({ number }) => !known.has(number))
+      const isNew = ({ number }: Pin) => number !== 0 && !known.has(number)
+      return !guard || (hidesAll && !guard.hidesAll) || pins.some(isNew)
     })
     .map(({ relation }) => relation.oid)
 }

@@ -139,6 +139,14 @@ export function viewReads(relation: Relation, readers: readonly string[], heir: 
   return { code: 'NotMasked', target, message }
 }
 
+/** Its rows were read when what it reads was masked, and nothing in the catalog says that they were read again. */
+export function copyStaysClosed({ schema, name }: Relation): Note {
+  const target = `${schema}.${name}`
+  const on = quoteQualified(schema, name)
+  const message = `${target} stays closed: what it reads is not masked any more, but its rows may be from before. Run: REFRESH MATERIALIZED VIEW ${on} WITH NO DATA, wait until this note is gone, and refresh it again.`
+  return { code: 'CopyClosed', target, message }
+}
+
 function changeOwner({ schema, name, kind }: Relation, heir: string): string {
   return `ALTER ${kind.toUpperCase()} ${quoteQualified(schema, name)} OWNER TO ${quoteIdentifier(heir)}`
 }

@@ -6,6 +6,7 @@ import { recallGuard, type StoredGuard } from './guard/stored-grants.ts'
 import { everybody, shadowPrefix } from './names.ts'
 import type { Target } from './policy.ts'
 import { findRelations, type Reading, readRelations } from './read-relations.ts'
+import { readUnread } from './read-unread.ts'
 import { readViewSources } from './read-view-sources.ts'
 import type { TurnFacts } from './turn-facts.ts'
 import { listChosen } from './twins/assign-twin-owners.ts'
@@ -73,7 +74,7 @@ export async function observe(
   const { statementTimeout, printing = {} } = facts
   const reading: Reading = { mode, locked, statementTimeout, printing }
   const records = guard.isThere ? guard.schema : facts.kept
-  const [guards, surroundings, relations, strays, emptied] = await Promise.all([
+  const [guards, surroundings, relations, strays, emptied, unreadViews] = await Promise.all([
     guard.isThere
       ? readGuards(tx, guard, oids, names, scope)
       : facts.kept.map((row) => recallGuard(row, names)),
@@ -88,6 +89,10 @@ export async function observe(
       isWhole: scope === 'all',
     }),
     scope === 'all' ? readEmptied(tx, twinOwner) : [],
+    readUnread(
+      tx,
+      unread.map(({ oid }) => oid),
+    ),
   ])
   const held = new Set(relations.filter((one) => isHeld(one, mode, locked)).map(({ oid }) => oid))
   return {
@@ -107,7 +112,7 @@ export async function observe(
     guards,
     held,
     deferred,
-    unreadViews: unread.flatMap(({ view }) => view?.name ?? []),
+    unreadViews,
     viewSources: await readViewSources(tx, relations, deferred),
     twins: await readTwins(
       tx,

@@ -1,5 +1,5 @@
 import { quoteQualified } from '../db/quote.ts'
-import type { Relation, Snapshot, StrayTwin } from './catalog.ts'
+import type { Relation, Snapshot, StrayTwin, UnreadView } from './catalog.ts'
 import type { Policy } from './policy.ts'
 import type { Masks } from './twins/assign-masks.ts'
 
@@ -10,17 +10,25 @@ interface Order {
   readonly strays: readonly StrayTwin[]
   /** Those of them, by oid, in whose place no twin is made: what reads them shows raw values to the roles that may read them. */
   readonly barred: ReadonlySet<number>
+  /** Those of what is ordered, by oid, that may show raw values of what they read through a view of which nothing is known. */
+  readonly unsure: ReadonlySet<number>
 }
 
-/** `nameTwin`: the name of the twin of a relation, quoted. `lasting`: strays, by oid, that the twin of that name does not replace. */
+/**
+ * `nameTwin`: the name of the twin of a relation, quoted. `lasting`: strays, by oid, that the twin of that name does not replace.
+ * `copies`: materialized views, by oid, that hold rows of something masked, whatever they would read now.
+ */
 export function orderWithStrays(
-  { relations, strays }: Pick<Snapshot, 'relations' | 'strays'>,
+  snapshot: Pick<Snapshot, 'relations' | 'strays' | 'unreadViews'>,
   { suspended }: Policy,
   masks: ReadonlyMap<number, Masks>,
   nameTwin: (relation: Relation) => string,
   lasting: ReadonlySet<number>,
+  copies: readonly number[],
 ): Order {
-  let ordered = orderByReads(relations, masks, new Set())
+  const { strays } = snapshot
+  const orderOver = (raw: ReadonlySet<number>) => orderByReads(snapshot, [...masks.keys(), ...copies, ...raw])
+  let { ordered, unsure } = orderOver(new Set())
   const isSuspended = ({ schema, name }: Relation) =>
     suspended.some((target) => target.schema === schema && target.table === name)
   const wanted = new Set(
@@ -39,27 +47,37 @@ export function orderWithStrays(
       found.add(stray)
       if (!isReplaced(stray)) barred.add(stray.oid)
     }
-    if (found.size > before) ordered = orderByReads(relations, masks, barred)
+    if (found.size > before) ({ ordered, unsure } = orderOver(barred))
   }
-  return { ordered, strays: [...found], barred }
+  return { ordered, strays: [...found], barred, unsure }
 }
 
 /**
- * Relations with a mask and every view over them or over strays that are `barred`, each after the relations that it reads. Views
- * cannot read in a circle.
+ * The relations of `raw`, by oid, and every view over them, each after the relations that it reads. Views cannot read in a circle.
+ * A view of which nothing was read shows no raw values itself, as its owner sees none; but rows that were read through it may be.
  */
 function orderByReads(
-  relations: readonly Relation[],
-  masks: ReadonlyMap<number, Masks>,
-  barred: ReadonlySet<number>,
-): Relation[] {
-  const affected = new Set([...masks.keys(), ...barred])
+  { relations, unreadViews }: Pick<Snapshot, 'relations' | 'unreadViews'>,
+  raw: readonly number[],
+): Pick<Order, 'ordered' | 'unsure'> {
+  const affected = new Set(raw)
+  const unsure = new Set<number>()
+  const unread = new Map(unreadViews.map((view) => [view.oid, view]))
   const readers = Map.groupBy(
-    relations.flatMap((view) => view.reads.map((oid) => ({ oid, view }))),
+    [...relations, ...unreadViews].flatMap((view) => view.reads.map((oid) => ({ oid, view }))),
     ({ oid }) => oid,
   )
-  for (const oid of affected)
-    for (const { view } of readers.get(oid) ?? []) if (view.definition !== null) affected.add(view.oid)
+  const isView = (one: Relation | UnreadView): one is Relation =>
+    'definition' in one && one.definition !== null
+  for (const oid of affected) {
+    const between = unread.get(oid)
+    for (const { view } of readers.get(oid) ?? [])
+      if (unread.has(view.oid)) affected.add(view.oid)
+      else if (isView(view) && (!between || between.securityInvoker || view.kind === 'materialized view')) {
+        affected.add(view.oid)
+        if (between) unsure.add(view.oid)
+      }
+  }
   const byOid = new Map(relations.map((relation) => [relation.oid, relation]))
   const ordered = new Set<Relation>()
   const place = (relation: Relation) => {
@@ -72,5 +90,5 @@ function orderByReads(
     ordered.add(relation)
   }
   for (const relation of relations) place(relation)
-  return [...ordered]
+  return { ordered: [...ordered], unsure }
 }

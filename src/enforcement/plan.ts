@@ -25,6 +25,7 @@ export interface Note {
     | 'StandbyBehind'
     | 'ForeignServer'
     | 'OwnerReads'
+    | 'CopyClosed'
     | 'RecordsRestored'
     | 'RowSecurity'
     | 'TwinKept'

@@ -9,7 +9,7 @@ import type { Printing } from './print-by-halves.ts'
 import { isRestrictive, readDefinitions, readRestrictions } from './read-definitions.ts'
 import { selectStamp } from './stamp.ts'
 import { selectStrangers } from './twins/select-strangers.ts'
-import { type FoundRelation, measureView, overLimit } from './view-flood.ts'
+import { type FoundRelation, measureView, overLimit, selectReads } from './view-flood.ts'
 
 /** Lower OIDs are of relations that the server has from its beginning: catalogs, and the views of information_schema. */
 const firstOfUsers = 16_384
@@ -147,9 +147,7 @@ export async function readRelations(
         ) l, pg_catalog.aclexplode(l.list) a where a.privilege_type <> all(${watchedPrivileges}::text[])) as writing,
       case when c.relkind in ('v', 'm') then (select pg_catalog.pg_column_size(w.ev_action) from pg_catalog.pg_rewrite w
         where w.ev_class = c.oid and w.rulename = '_RETURN') else 0 end as "storedBytes",
-      array(select distinct d.refobjid::int8 from pg_catalog.pg_depend d join pg_catalog.pg_rewrite w on w.oid = d.objid
-        where w.ev_class = c.oid and d.classid = 'pg_catalog.pg_rewrite'::regclass
-          and d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid <> c.oid) as reads,
+      c.relispopulated as "isPopulated", ${selectReads(tx)} as reads,
       array(select inhparent::int8 from pg_catalog.pg_inherits where inhrelid = c.oid) as parents,
       ${selectStrangers(tx)} as strangers, ${selectStamp(tx)} as stamp
     from pg_catalog.pg_class c

@@ -31,7 +31,7 @@ export function describeLate(late: readonly StepGroup[]): Unfinished {
 }
 
 export function describeUnread({ unreadViews }: Snapshot): Unfinished[] {
-  const [first] = unreadViews
+  const first = unreadViews[0]?.name
   if (first === undefined) return []
   const others = unreadViews.length === 1 ? '' : ` and ${unreadViews.length - 1} more views`
   return [

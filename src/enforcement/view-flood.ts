@@ -23,6 +23,13 @@ export function measureView(tx: Sql) {
       from pg_catalog.pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and a.attacl is not null), 0)) end`
 }
 
+/** Of the relation `c`: what its rules read, by oid. */
+export function selectReads(tx: Sql) {
+  return tx`array(select distinct d.refobjid::int8 from pg_catalog.pg_depend d join pg_catalog.pg_rewrite w on w.oid = d.objid
+    where w.ev_class = c.oid and d.classid = 'pg_catalog.pg_rewrite'::regclass
+      and d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid <> c.oid)`
+}
+
 /** More is not read and changed at once: a masked role could hold up everything else by its views. */
 const mostViews = 200
 const mostColumns = 20_000

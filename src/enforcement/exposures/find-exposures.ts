@@ -117,7 +117,8 @@ export async function setScene(sql: Scene['sql'], { snapshot, desired, policy }:
   const masked = desired.masked.map(({ relation, pins }): MaskedRelation => {
     const pinned = new Set(pins.map(({ number }) => number))
     // A view over something masked is hidden as a whole.
-    const isWhole = relation.definition !== null && relation.reads.some((oid) => affected.has(oid))
+    const isWhole =
+      relation.definition !== null && (pinned.has(0) || relation.reads.some((oid) => affected.has(oid)))
     return describeRelation(relation, (number) => isWhole || pinned.has(number))
   })
   const book = await readRoleBook(sql, {

@@ -31,7 +31,7 @@ export async function readRecord(sql: Sql, schema: string | null): Promise<Guard
   const [row] = await sql<GuardRecord[]>`
     with held as materialized (
       -- Few rows for very many relations.
-      select c.relowner as owner, c.relkind in ('r', 'p', 'f') as is_table, g.pins <> '[]' as is_pinned,
+      select c.relowner as owner, c.relkind in ('r', 'p', 'f') as is_table, pg_catalog.jsonb_path_exists(g.pins, '$[*] ? (@.number > 0)') as is_pinned,
         t.relowner as twin_owner, s.nspowner as schema_owner, t.relkind = 'v' as is_view, count(*) as relations
       from (select oid, pins, twin ->> 'schema' as schema, twin ->> 'name' as name from ${sql(schema)}.relation) g
       join pg_catalog.pg_class c on c.oid = g.oid left join pg_catalog.pg_namespace s on s.nspname = g.schema

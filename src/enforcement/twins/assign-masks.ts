@@ -122,7 +122,8 @@ export function pinsOf(masks: Masks): Pin[] {
 
 // No name has a NUL.
 const nameOf = (schema: string, name: string) => `${schema}\0${name}`
-const keyOf = (rule: string, { schema, table, column }: Pick<Pin, 'schema' | 'table' | 'column'>) =>
+/** Of a rule, whose name may stand for another column later. */
+export const keyOf = (rule: string, { schema, table, column }: Pick<Pin, 'schema' | 'table' | 'column'>) =>
   `${rule}\0${schema}\0${table}\0${column}`
 
 function asDefault(rule: Rule): Rule {

@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict'
+import { after, before, describe } from 'node:test'
+import type { Policy } from '../../../src/enforcement/policy.ts'
+import { reconcile } from '../../../src/enforcement/reconcile.ts'
+import { PartlyEnforced } from '../../../src/enforcement/reconcile-by-relation.ts'
+import { clause } from '../../support/clause.ts'
+import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
+import { forEachCluster } from '../../support/postgres.ts'
+
+const canary = 'zqcanary'
+
+/** A trusted role keeps rows of a masked table in a materialized view, which it reads through a view of a masked role. */
+forEachCluster((cluster) => {
+  describe('materialized views over views of masked roles', () => {
+    let target: Awaited<ReturnType<typeof createMaskedDatabase>>
+    let reader: string
+    const run = (text: string) => target.database.sql.unsafe(text)
+    const mail = rule('app.people.mail')
+    const other = rule('app.others.mail')
+    const turn = (wanted: Policy = policy([mail, other])) => reconcile(target.database, wanted)
+    const read = (name: string) => target.runAs('reader', `select mail from ${name}`)
+    const isDenied = (name: string) => assert.rejects(read(name), /permission denied/, name)
+    const notesOf = async () => (await turn()).notes.filter(({ code }) => code === 'CopyClosed')
+
+    before(async () => {
+      target = await createMaskedDatabase(cluster)
+      reader = await target.createRole('reader')
+      const [keeper, maker] = [await target.createRole('keeper', 'NOLOGIN'), await target.createRole('maker')]
+      await run(`create schema app authorization "${keeper}"; create schema lair authorization "${maker}";
+        grant usage on schema app, lair to public; set role "${keeper}";
+        create table app.people (id int, mail text); insert into app.people values (1, '${canary}');
+        create table app.others (id int, mail text); grant select on app.people to "${maker}";
+        set role "${maker}"; create view lair.view as select id, mail from app.people;
+        create view lair.wide as select mail, ${manyColumns('id', 1_503)} from app.people;
+        grant select on lair.view, lair.wide to "${keeper}"; set role "${keeper}";
+        create materialized view app.copy as select id, mail from lair.view;
+        create materialized view app.wide as select mail from lair.wide;
+        create view app.over as select mail from app.copy;
+        grant select on app.copy, app.wide, app.over to "${reader}"; reset role`)
+    })
+    after(() => target[Symbol.asyncDispose]())
+
+    clause(
+      'ENF-447',
+      'A materialized view that was closed because it reads something masked stays closed while the rules are there that…',
+      async () => {
+        await turn()
+        await isDenied('app.copy')
+        assert.deepEqual(await notesOf(), [])
+        await target.runAs(
+          'maker',
+          `create or replace view lair.view as select 1::int as id, ''::text as mail`,
+        )
+        for (const wanted of [policy([mail, other]), policy([mail])]) {
+          await turn(wanted)
+          for (const name of ['app.copy', 'app.over']) await isDenied(name)
+        }
+        // Another file holds the same rows.
+        await run('vacuum full app.copy')
+        const [note, ...more] = await notesOf()
+        await isDenied('app.copy')
+        assert.equal(more.length, 0)
+        assert.equal(note?.target, 'app.copy')
+        assert.match(note?.message ?? '', /REFRESH MATERIALIZED VIEW "app"\."copy" WITH NO DATA/)
+        // The twin is made from what the materialized view would read now.
+        assert.deepEqual(await read('masked_app.copy'), [{ mail: '' }])
+
+        await run('refresh materialized view app.copy with no data')
+        await turn()
+        await run('refresh materialized view app.copy')
+        assert.deepEqual(await notesOf(), [])
+        assert.deepEqual(await read('app.copy'), [{ mail: '' }])
+        assert.deepEqual(await read('app.over'), [{ mail: '' }])
+
+        // With the rule it ends at once, although there are others.
+        await turn(policy([other]))
+        await target.runAs('maker', 'create or replace view lair.view as select id, mail from app.people')
+        await run('refresh materialized view app.copy')
+        await turn()
+        await isDenied('app.copy')
+        await target.runAs(
+          'maker',
+          `create or replace view lair.view as select 1::int as id, ''::text as mail`,
+        )
+        await turn()
+        await isDenied('app.copy')
+        await turn(policy([other]))
+        assert.deepEqual(await read('app.copy'), [{ mail: canary }])
+        await turn(policy([]))
+      },
+    )
+
+    clause(
+      'ENF-448',
+      'A view that is too wide to be read (ENF-236) opens no materialized view above it: …',
+      async () => {
+        await turn()
+        await isDenied('app.wide')
+        for (let at = 0; at < 15; at++)
+          await target.runAs(
+            'maker',
+            `create view lair.flood${at} as select ${manyColumns('id', 1_500)} from app.people`,
+          )
+        const isClosedBy = async () => {
+          const error = await turn().catch((thrown: unknown) => thrown)
+          assert.ok(error instanceof PartlyEnforced, String(error))
+          await isDenied('app.wide')
+        }
+        await isClosedBy()
+        await turn(policy([])).catch(() => {})
+        await isClosedBy()
+        for (let at = 0; at < 15; at++) await run(`drop view lair.flood${at} cascade`)
+        await turn()
+        await isDenied('app.wide')
+        assert.deepEqual(await notesOf(), [])
+        await turn(policy([]))
+        assert.deepEqual(await read('app.wide'), [{ mail: canary }])
+      },
+    )
+  })
+})
+
+function manyColumns(column: string, count: number): string {
+  return Array.from({ length: count }, (_, at) => `${column} as c${at}`).join()
+}
