@@ -42,6 +42,13 @@ export async function findLoginGrants(
     : sql`select null::oid as oid, null::text as schema where false`
   const asGrantor = version >= 160000 ? 'SET' : 'MEMBER'
   const is = (catalog: string) => sql`d.classid = pg_catalog.to_regclass(${`pg_catalog.${catalog}`})`
+  const settings =
+    version < 150000
+      ? sql``
+      : sql`union all
+      select d.*, '', 'PARAMETER ' || (select pg_catalog.string_agg(pg_catalog.quote_ident(word), '.' order by at)
+        from pg_catalog.unnest(pg_catalog.string_to_array(p.parname, '.')) with ordinality w (word, at)), false, p.paracl, ''
+      from d join pg_catalog.pg_parameter_acl p on p.oid = d.objid where ${is('pg_parameter_acl')}`
   return await sql<LoginGrant[]>`
     with records as materialized (${records}
     ), hidden as materialized (
@@ -50,7 +57,7 @@ export async function findLoginGrants(
       select distinct d.classid, d.objid, d.refobjid as login
       from pg_catalog.pg_shdepend d join pg_catalog.pg_database b on b.datname = pg_catalog.current_database()
       where d.refclassid = 'pg_catalog.pg_authid'::pg_catalog.regclass and d.refobjid = any(${logins}::int8[]::oid[])
-        and d.deptype = 'a' and (d.dbid = b.oid or ${is('pg_database')} and d.objid = b.oid)
+        and d.deptype = 'a' and (d.dbid = b.oid or ${is('pg_database')} and d.objid = b.oid or ${is('pg_parameter_acl')})
     ), given as (
       select d.*, '' as prefix, case c.relkind when 'S' then 'SEQUENCE ' else 'TABLE ' end
           || pg_catalog.format('%I.%I', n.nspname, c.relname) as object,
@@ -96,6 +103,7 @@ export async function findLoginGrants(
           when 'n' then 'SCHEMAS' else 'LARGE OBJECTS' end, false, e.defaclacl, ''
       from d join pg_catalog.pg_default_acl e on e.oid = d.objid join pg_catalog.pg_roles o on o.oid = e.defaclrole
       left join pg_catalog.pg_namespace n on n.oid = e.defaclnamespace where ${is('pg_default_acl')}
+      ${settings}
     ), entries as materialized (
       select g.classid, g.objid, g.login, g.prefix, g.object, g.masked, a.grantor,
         pg_catalog.concat_ws(' ', g.classid, g.objid, g.login, a.grantor) as key,

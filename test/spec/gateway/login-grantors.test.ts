@@ -199,5 +199,26 @@ forEachCluster((cluster) => {
           await settle()
         },
       )
+
+      clause(
+        'GATE-320',
+        'SET and ALTER SYSTEM on settings (PostgreSQL 15) that were granted to a login role are revoked like…',
+        async (t) => {
+          const [server] = await run(`select current_setting('server_version_num')::int as version`)
+          if (server?.version < 150000) return
+          const { role, run: query } = await comeAs(readers, keepers)
+          const [plain, own] = ['log_min_messages', 'lists."of"']
+          t.after(() => run(`revoke all on parameter ${plain}, ${own} from "${keepers}" cascade`))
+          await run(`grant set on parameter ${plain}, ${own} to "${keepers}" with grant option`)
+          await query(
+            `set role "${keepers}"; grant set on parameter ${plain}, ${own} to "${role}"; reset role`,
+          )
+          await settle()
+          const [left] = await run(`select has_parameter_privilege(r.oid, '${plain}', 'set') as inherited,
+            (select count(*)::int from pg_parameter_acl p, aclexplode(p.paracl) a where a.grantee = r.oid) as own
+            from pg_roles r where r.rolname = '${role}'`)
+          assert.deepEqual(left, { inherited: true, own: 0 })
+        },
+      )
     })
 })
