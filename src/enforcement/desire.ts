@@ -259,9 +259,20 @@ function listOwnedCopies(
     .map((one) => ownerReads(one, roots[0]?.owner ?? user))
 }
 
-/** Relations that are masked by a rule of their own, and are no part of another one. */
+/**
+ * Relations that rules name; of a rule that names none any more, those that are no part of another one. A masked role may put its part of
+ * a table under a parent of its own.
+ */
 function listRoots(ordered: readonly Relation[], masks: ReadonlyMap<number, Masks>): Relation[] {
-  return ordered.filter(({ oid, parents }) => masks.has(oid) && !parents.some((one) => masks.has(one)))
+  const nameOf = (schema: string, name: string) => quoteQualified(schema, name)
+  const names = new Set(ordered.map(({ schema, name }) => nameOf(schema, name)))
+  return ordered.filter(({ oid, schema, name, parents }) => {
+    const isTop = !parents.some((one) => masks.has(one))
+    return [...(masks.get(oid)?.values() ?? [])].some((rule) => {
+      const named = nameOf(rule.schema, rule.table)
+      return named === nameOf(schema, name) || (isTop && !names.has(named))
+    })
+  })
 }
 
 /** The role that copies of masked tables are to belong to: the owner of a table that can be masked. */

@@ -22,6 +22,8 @@ export function refuseWriters(schema: string): string[] {
       ADD CONSTRAINT ${name} CHECK (pg_catalog.has_table_privilege(tableoid, 'TRIGGER') IS TRUE)`,
       `CREATE OR REPLACE RULE ${name} AS ON DELETE TO ${on}
       WHERE NOT pg_catalog.has_table_privilege(old.tableoid, 'TRIGGER') DO INSTEAD NOTHING`,
+      // In the role of a replica, which a granted setting chooses, other rules are not used.
+      `ALTER TABLE ${on} ENABLE ALWAYS RULE ${name}`,
     ]
   })
 }
@@ -31,5 +33,6 @@ export function refusesWriters(sql: Sql, schema: ReturnType<typeof selectGuard>)
   return sql`(select count(*) = ${tables.length} from pg_catalog.pg_class c
     where c.relnamespace = ${schema} and c.relname = any(${tables}::text[])
       and exists (select from pg_catalog.pg_constraint k where k.conrelid = c.oid and k.conname = ${wall})
-      and exists (select from pg_catalog.pg_rewrite w where w.ev_class = c.oid and w.rulename = ${wall}))`
+      and exists (select from pg_catalog.pg_rewrite w where w.ev_class = c.oid and w.rulename = ${wall}
+        and w.ev_enabled = 'A'))`
 }

@@ -260,6 +260,11 @@ forEachCluster((cluster) => {
             for (const table of ['relation', 'policy'])
               await readAs('analyst', `delete from masquerade_guard.${table}`)
             assert.deepEqual(await readRecords(), before)
+            // As one that was granted the setting could.
+            for (const table of ['relation', 'policy'])
+              await run(`begin; set local session_replication_role = replica; set local role "${analyst}";
+                delete from masquerade_guard.${table}; commit`)
+            assert.deepEqual(await readRecords(), before)
             assert.deepEqual((await mask()).steps, [])
             await assert.rejects(readAs('analyst', 'select amount from app.salary'), /permission denied/)
           }

@@ -496,6 +496,15 @@ forEachCluster((cluster) => {
             [],
           )
           await isDenied('analyst', 'select mail from mine.kept')
+          // A parent of its own does not make the role an owner of what the rule names.
+          await run(
+            `create table mine.part () inherits (app.people); alter table mine.part owner to "${analyst}"`,
+          )
+          await readAs('analyst', 'create table mine.top (mail text); alter table mine.part inherit mine.top')
+          const codes = (await mask()).notes
+            .filter((one) => one.target === 'mine.part')
+            .map(({ code }) => code)
+          assert.deepEqual(codes, [isSuperuser ? 'OwnerReads' : 'NotMasked'])
           await run('drop schema mine cascade')
           await mask()
         },
