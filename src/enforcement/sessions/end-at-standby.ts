@@ -1,7 +1,7 @@
 import type { Database } from '../../db/database.ts'
 import { quoteIdentifier } from '../../db/quote.ts'
 import type { Note } from '../plan.ts'
-import { endEach, findDue } from './end-open.ts'
+import { endEach, endUnshown, findDue, findUnshown } from './end-open.ts'
 import { listSession, type OpenEntry } from './read-open.ts'
 
 export interface StandbyEnding {
@@ -20,10 +20,15 @@ export async function endAtStandby(
   entries: readonly OpenEntry[],
   isReplayed: boolean,
 ): Promise<StandbyEnding> {
-  const { sessions } = await findDue(sql, entries, () => true)
+  const whole = entries.filter(({ pid }) => pid === undefined)
+  const unshown = await findUnshown(sql, whole.length > 0)
+  const { sessions, roles } = await findDue(sql, entries, () => true)
   const notes = await endEach(sql, sessions, standby)
-  const roles = isReplayed ? [] : entries.filter(({ pid }) => pid === undefined)
-  return { notes, open: [...roles, ...sessions.map((one) => listSession(one, standby))] }
+  const late = await endUnshown(sql, unshown, entries, roles, standby)
+  return {
+    notes: [...notes, ...late.notes],
+    open: [...(isReplayed ? [] : whole), ...sessions.map((one) => listSession(one, standby)), ...late.open],
+  }
 }
 
 /** A server that could not be asked keeps its entries. */

@@ -1,7 +1,7 @@
 import type { Database } from '../../db/database.ts'
 import { endLoginSessions } from '../logins/end-login-sessions.ts'
 import type { Note } from '../plan.ts'
-import { endEach, findDue } from './end-open.ts'
+import { endEach, endUnshown, findDue, findUnshown } from './end-open.ts'
 import { listSession, type OpenEntry } from './read-open.ts'
 
 /** Roles that are no longer exempt, and the circumstances. */
@@ -29,7 +29,12 @@ export async function endExemptSessions(
   const here = open.filter(({ place }) => place === undefined)
   const elsewhere = open.filter(({ place }) => place !== undefined && standbys.includes(place))
   if (here.length === 0) return { ended: 0, notes: [], open: elsewhere }
-  const { sessions, roles } = await findDue(database.sql, here, ({ isSeen }) => isAllClosed || !isSeen)
+  const isWhole = ({ isSeen }: OpenEntry) => isAllClosed || !isSeen
+  const unshown = await findUnshown(
+    database.sql,
+    here.some((entry) => entry.pid === undefined && isWhole(entry)),
+  )
+  const { sessions, roles } = await findDue(database.sql, here, isWhole)
   const own = logins.filter(({ oid }) => roles.has(oid) || sessions.some(({ role }) => role === oid))
   const [whole, listed] = [own.filter(({ oid }) => roles.has(oid)), own.filter(({ oid }) => !roles.has(oid))]
   const pids = sessions.map(({ pid }) => pid)
@@ -37,10 +42,17 @@ export async function endExemptSessions(
     (await endLoginSessions(database, whole)) + (await endLoginSessions(database, listed, pids))
   const others = sessions.filter(({ role }) => !own.some(({ oid }) => oid === role))
   const notes = await endEach(database.sql, others)
+  // Those of login roles have been ended above.
+  const rest = new Set([...roles].filter((role) => !own.some(({ oid }) => oid === role)))
+  const late = await endUnshown(database.sql, unshown, here, rest)
   const ending = here.filter(({ pid }) => pid === undefined)
   const left = isAllClosed
     ? ending.flatMap(({ role, name }) => standbys.map((place) => ({ role, name, place })))
     : ending.map((entry) => ({ ...entry, isSeen: true }))
-  const ended = ofLogins + others.length - notes.length
-  return { ended, notes, open: [...elsewhere, ...left, ...sessions.map((one) => listSession(one))] }
+  const ended = ofLogins + others.length - notes.length + late.ended
+  return {
+    ended,
+    notes: [...notes, ...late.notes],
+    open: [...elsewhere, ...left, ...sessions.map((one) => listSession(one)), ...late.open],
+  }
 }

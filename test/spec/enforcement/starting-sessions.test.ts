@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict'
+import { after, before, describe } from 'node:test'
+import type { Database } from '../../../src/db/database.ts'
+import { reconcile } from '../../../src/enforcement/reconcile.ts'
+import { endAtStandby } from '../../../src/enforcement/sessions/end-at-standby.ts'
+import { RawSessions } from '../../../src/enforcement/sessions/raw-sessions.ts'
+import { clause } from '../../support/clause.ts'
+import { openDelayed } from '../../support/delayed-session.ts'
+import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
+import { forEachCluster } from '../../support/postgres.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+
+const canary = 'zqcanary'
+const read = 'select mail from app.people'
+
+/** The role that the service connects as. */
+const bindings = ['a superuser', 'a role that may end sessions', 'a role that may not end sessions'] as const
+
+/** Sessions whose role is not known yet when it loses an exemption. */
+forEachCluster((cluster) => {
+  for (const kind of bindings)
+    describe(`sessions that start, under ${kind}`, () => {
+      let target: Awaited<ReturnType<typeof createMaskedDatabase>>
+      let binding: Database
+      let [auditor, bob, owner]: string[] = []
+      const run = (text: string) => target.database.sql.unsafe(text)
+      const mask = () => reconcile(binding, policy([rule('app.people.mail')], [String(auditor)]))
+      const delay = (name: string, options: string) =>
+        openDelayed(target.database, target.urlOf(name), options)
+      /** As an audit does it, on whatever node. Returns the sessions that the notes name. */
+      const audit = async () => {
+        const place = { database: binding, schema: 'masquerade_guard', logins: [], standbys: [] }
+        const { left } = await new RawSessions(60_000).end(place, true)
+        return left.notes.map(({ target: role, message }) => [
+          role,
+          Number(/^Session (\d+)/.exec(message)?.[1]),
+        ])
+      }
+
+      before(async () => {
+        target = await createMaskedDatabase(cluster)
+        auditor = await target.createRole('auditor', 'NOLOGIN')
+        bob = await target.createRole('bob')
+        await target.createRole('stranger')
+        owner = await target.createRole('owner', 'LOGIN CREATEROLE')
+        await run(`create schema app authorization "${owner}"; grant usage on schema app to public;
+          create table app.people (id int primary key, mail text); insert into app.people values (1, '${canary}');
+          alter table app.people owner to "${owner}"; grant select on app.people to "${auditor}";
+          grant create on database "${target.url.replace(/^.*\//, '')}" to "${owner}"`)
+        if (kind === 'a role that may end sessions') await run(`grant pg_signal_backend to "${owner}"`)
+        binding = kind === 'a superuser' ? target.database : target.connectAs('owner')
+      })
+      after(async () => {
+        await reconcile(binding, policy([]))
+        await target[Symbol.asyncDispose]()
+      })
+
+      clause(
+        'ENF-438',
+        'A session that PostgreSQL is still starting when a role loses its exemption, and that starts a second later still, ends…',
+        async () => {
+          const isHelpless = kind === 'a role that may not end sessions'
+          await using other = await delay('bob', '-W 30')
+          const [{ role } = {}] = await run(`select oid::int8 as role from pg_roles where rolname = '${bob}'`)
+          const place = 'standby:5432'
+          const entry = { role, name: String(bob), place }
+          const atStandby = await endAtStandby(binding, place, [entry], true)
+          assert.deepEqual(atStandby.open, isHelpless ? [{ ...entry, pid: other.pid, start: null }] : [])
+          assert.equal(atStandby.notes.length, isHelpless ? 1 : 0)
+          if (isHelpless) await run(`select pg_terminate_backend(${other.pid})`)
+          await assert.rejects(other.query('select 1'), /terminat|connection error/)
+
+          await run(`grant "${auditor}" to "${bob}"`)
+          await mask()
+          await using delayed = await delay('bob', `-W ${isHelpless ? 6 : 30} -c role=${auditor}`)
+          assert.deepEqual(await audit(), [])
+          assert.equal(await delayed.isStarting(), true, 'of a role that is exempt')
+          await run(`revoke "${auditor}" from "${bob}"`)
+          await mask()
+          if (isHelpless) {
+            await using stranger = await delay('stranger', '-W 30')
+            const named = [delayed, stranger].map(({ pid }) => [bob, pid])
+            assert.deepEqual(new Set((await audit()).map(String)), new Set(named.map(String)))
+            assert.deepEqual(await delayed.query(read), [{ mail: canary }], 'what the notes warn of')
+            await run(`select pg_terminate_backend(${stranger.pid})`)
+            await waitUntil('the stranger is gone', async () => (await audit()).length === 1)
+            assert.deepEqual(await audit(), [[bob, delayed.pid]], 'it shows its role now')
+            await run(`grant pg_signal_backend to "${owner}"`)
+          }
+          await waitUntil('nothing is left', async () => {
+            const notes = await audit()
+            const [record] = await run('select open from masquerade_guard.policy')
+            return notes.length === 0 && record?.open.length === 0
+          })
+          await assert.rejects(delayed.query(read), /terminat|connection error/)
+        },
+      )
+    })
+})
