@@ -1,4 +1,4 @@
-import { type Answer, created, noContent } from '../../api/operation.ts'
+import { type Answer, type AuditEntry, created, noContent } from '../../api/operation.ts'
 import { appendChanges } from '../../db/change-log.ts'
 import { extensionPropertiesFor } from '../extensions/custom-properties.ts'
 import { operation } from '../operation.ts'
@@ -71,7 +71,9 @@ export async function storeNewEntity<Row extends Stored>(
   creation.check?.(context.caller, sent)
   const kept = withoutSecrets(set, sent)
   const properties = (await creation.complete?.(context, kept)) ?? kept
-  await beforeWrite(context, {
+  const entries: AuditEntry[] = []
+  const checking = { ...context, audit: (entry: AuditEntry) => void entries.push(entry) }
+  await beforeWrite(checking, {
     verb: 'create',
     kind: set.kind,
     id: undefined,
@@ -92,6 +94,7 @@ export async function storeNewEntity<Row extends Stored>(
       sent,
     ),
   })
+  for (const entry of entries) context.audit({ ...entry, target: located.path })
   return located
 }
 

@@ -8,6 +8,7 @@ import type { EntityWrite, WriteContext } from '../entities/entity-write.ts'
 import type { Json } from '../entities/property.ts'
 import { passwordPermissions } from '../objects/object-permissions.ts'
 import { type CarriedRight, nameRights, readCarriedRights } from '../rights/carried-rights.ts'
+import { auditGivenRights, isRevival } from './audit-given-rights.ts'
 
 /** A caller who changes one of these can sign in as the user. */
 const signInProperties = [
@@ -45,6 +46,10 @@ export async function requirePowerOverAccount(context: WriteContext, write: Enti
   const held = isTakeover(write) ? rights : rights.filter(({ type }) => type === 'directoryRole')
   if (held.length > 0 && !mayControl(caller, accountAdministrators))
     refuse('The account has', held, accountAdministrators)
+  if (!isRevival(write)) return
+  // Rights by the former name are not given back with a new one.
+  const isRenamed = typeof changes.userPrincipalName === 'string'
+  auditGivenRights(context, write, isRenamed ? await readRights(context, id, undefined) : rights)
 }
 
 /** DIR-283: a stolen access token lasts an hour; a password set with it would keep the account. */
@@ -55,12 +60,14 @@ function refuseOwnPassword(): never {
 }
 
 /** An exempt list may name a user by userPrincipalName: an account that takes the name takes the exemption. */
-async function requireForNewName(context: WriteContext, { before, changes }: EntityWrite): Promise<void> {
+async function requireForNewName(context: WriteContext, write: EntityWrite): Promise<void> {
+  const { before, changes } = write
   const name = changes.userPrincipalName
   if (typeof name !== 'string' || name === before.userPrincipalName) return
   const rights = await readRights(context, undefined, name)
   if (rights.length > 0 && !mayControl(context.caller, rightsAdministrators))
     refuse('The userPrincipalName gives', rights, rightsAdministrators)
+  auditGivenRights(context, write, rights, { userPrincipalName: name })
 }
 
 function readRights({ tx, caller, ports }: WriteContext, id: string | undefined, name: Json | undefined) {

@@ -12,7 +12,8 @@ import { fail } from '../../kernel/problem.ts'
 import type { EntityWrite, WriteContext } from '../entities/entity-write.ts'
 import type { Json } from '../entities/property.ts'
 import { type ApplicationStrength, readApplicationStrength } from '../rights/application-strength.ts'
-import { nameRights } from '../rights/carried-rights.ts'
+import { nameRights, readCarriedRights } from '../rights/carried-rights.ts'
+import { auditGivenRights, isRevival } from './audit-given-rights.ts'
 
 /** Properties that neither lead into an application nor change what it may do. */
 const harmlessProperties: ReadonlySet<string> = new Set([
@@ -27,9 +28,10 @@ const harmlessProperties: ReadonlySet<string> = new Set([
  * as the application. So the caller must have, or be able to grant, all that the application can do.
  */
 export async function requireStrongerThanApplication(
-  { tx, caller, ports }: WriteContext,
+  context: WriteContext,
   write: EntityWrite,
 ): Promise<void> {
+  const { tx, caller, ports } = context
   const { verb, kind, before, changes } = write
   if (kind !== 'application' && kind !== 'servicePrincipal') return
   // The principals that hold the application's roles: the application itself can do no more than before.
@@ -46,6 +48,14 @@ export async function requireStrongerThanApplication(
   const strength = await readApplicationStrength(tx, ports.readGivenRights, caller.tenantId, appId)
   const isItself = caller.kind === 'application' && caller.applicationId === appId.toLowerCase()
   refuseBeyond(describeBeyond(caller, strength, isItself))
+  if (strength.rights.length === 0 || !(verb === 'create' || isRevival(write))) return
+  // An earlier service principal of the application keeps the rights of its id: this one does not get them.
+  const bearer = { id: write.id, names: [appId] }
+  const rights =
+    kind === 'servicePrincipal'
+      ? await readCarriedRights(tx, ports.readGivenRights, caller.tenantId, bearer)
+      : strength.rights
+  auditGivenRights(context, write, rights, { appId })
 }
 
 /** DIR-392: where a client admits assigned people alone, a role of it gives them what was consented for everyone. */

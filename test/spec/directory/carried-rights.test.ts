@@ -413,6 +413,76 @@ clause(
 )
 
 clause(
+  'DIR-394',
+  'The audit has `give carried rights`, with the object and the rights, also where an account gets a userPrincipalName, or a new service principal has an appId, that an exempt list names, …',
+  async () => {
+    const token = await tokenOf('Global Administrator')
+    const send = async (method: string, path: string, status: number, body?: unknown) => {
+      const answer = await ask(token, method, path, body)
+      assert.equal(answer.status, status, `${method} ${path}: ${answer.text}`)
+      return answer.body
+    }
+    /** The verbs of the entries about the object since the last question, each with types of rights. */
+    let last = 0
+    const given = async (target: string) => {
+      const rows = await service().database.sql<
+        { id: number; after: { verb: string; carriedRights: { type: string }[] } }[]
+      >`
+        select id, after from audit_event
+        where action = 'give carried rights' and target = ${target} and id > ${last} order by id`
+      last = rows.at(-1)?.id ?? last
+      assert.doesNotMatch(JSON.stringify(rows), /Phrase/)
+      return rows.map(({ after }) => [after.verb, ...after.carriedRights.map(({ type }) => type)])
+    }
+    const name = `ghost-${randomUUID()}@example.com`
+    const account = {
+      displayName: 'X',
+      mailNickname: 'x',
+      accountEnabled: true,
+      passwordProfile: { password: 'a long-winded Phrase 42' },
+    }
+    await exempt(name)
+    const { id } = await send('POST', '/users', 201, { ...account, userPrincipalName: name.toUpperCase() })
+    const path = `/users/${id}`
+    assert.deepEqual(await given(path), [['create', 'exemption']])
+    await send('PATCH', path, 204, { passwordProfile: { password: 'another long-winded Phrase 42' } })
+    await send('PATCH', path, 204, { accountEnabled: false })
+    assert.deepEqual(await given(path), [])
+    await send('PATCH', path, 204, { accountEnabled: true })
+    assert.deepEqual(await given(path), [['update', 'exemption']])
+    await send('PATCH', path, 204, { accountEnabled: true })
+    assert.deepEqual(await given(path), [], 'it was enabled before')
+    await send('DELETE', path, 204)
+    await send('POST', `/directory/deletedItems/${id}/restore`, 200)
+    assert.deepEqual(await given(path), [['restore', 'exemption']])
+    await send('PATCH', path, 204, { userPrincipalName: `former-${name}` })
+    assert.deepEqual(await given(path), [], 'it lost the name')
+    const other = await directory().user()
+    await send('PATCH', `/users/${other}`, 204, { userPrincipalName: name })
+    assert.deepEqual(await given(`/users/${other}`), [['update', 'exemption']])
+    const plain = await send('POST', '/users', 201, { ...account, userPrincipalName: `plain-${name}` })
+    assert.deepEqual(await given(`/users/${plain.id}`), [])
+
+    const { appId } = await send('POST', '/applications', 201, { displayName: 'Reports' })
+    await exempt(appId)
+    const made = await send('POST', '/servicePrincipals', 201, { appId })
+    const principal = `/servicePrincipals/${made.id}`
+    assert.deepEqual(await given(principal), [['create', 'exemption']])
+    await send('PATCH', principal, 204, { accountEnabled: false })
+    await send('PATCH', principal, 204, { notes: 'x' })
+    assert.deepEqual(await given(principal), [])
+    await send('PATCH', principal, 204, { accountEnabled: true })
+    assert.deepEqual(await given(principal), [['update', 'exemption']])
+    await send('DELETE', principal, 204)
+    await send('POST', `/directory/deletedItems/${made.id}/restore`, 200)
+    assert.deepEqual(await given(principal), [['restore', 'exemption']])
+    await send('DELETE', principal, 204)
+    const anew = await send('POST', '/servicePrincipals', 201, { appId })
+    assert.deepEqual(await given(`/servicePrincipals/${anew.id}`), [['create', 'exemption']])
+  },
+)
+
+clause(
   'DIR-163',
   'Power over the account of a person who holds a directory role (DIR-153) includes `mail`, where…',
   async () => {
