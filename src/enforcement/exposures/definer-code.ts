@@ -5,9 +5,12 @@ import { listMakers } from './seers.ts'
 
 /** An object of a masked role. */
 interface Made {
+  /** Of the name that a function has for it: its own, or that of a table above it. */
   readonly schema: string
   readonly bareName: string
   readonly name: string
+  /** The table above it that is named instead; null where it is named itself. */
+  readonly above: string | null
   readonly kind: string
   readonly maker: string
 }
@@ -21,7 +24,7 @@ interface Found {
 
 /**
  * A SECURITY DEFINER function runs the functions, views, row policies and triggers of the objects that it names as its own owner. Names in a
- * text are looked up anew, so a table there may become a view. Bare names by the caller's search path are of `DefinerSearchPath`.
+ * text are looked up anew, so a table there may become a view. A table stands for its partitions and children. Bare names by the caller's search path are of `DefinerSearchPath`.
  */
 export const definerCode = kind<Found>({
   code: 'DefinerCode',
@@ -46,7 +49,7 @@ export const definerCode = kind<Found>({
   },
   describe: ({ made, lender, routines }) => ({
     objects: [{ kind: made.kind, name: made.name }, ...routines],
-    explanation: `${routines.length === 1 ? 'The function runs' : 'The functions run'} with the privileges of ${quoteIdentifier(lender)}, whose rights lead to raw values, and masked roles can have ${routines.length === 1 ? 'it' : 'them'} run. The text names the ${made.kind} ${made.name}, and ${quoteIdentifier(made.maker)} owns it: the owner chooses ${codeOf(made.kind)}, which then runs as ${quoteIdentifier(lender)}. Look at it before you give it another owner.`,
+    explanation: `${routines.length === 1 ? 'The function runs' : 'The functions run'} with the privileges of ${quoteIdentifier(lender)}, whose rights lead to raw values, and masked roles can have ${routines.length === 1 ? 'it' : 'them'} run. The text names ${made.above === null ? '' : `${made.above}, which stands for `}the ${made.kind} ${made.name}, and ${quoteIdentifier(made.maker)} owns it: the owner chooses ${codeOf(made.kind)}, which then runs as ${quoteIdentifier(lender)}. Look at it before you give it another owner.`,
     remedy: `ALTER ${made.kind.toUpperCase()} ${made.name} OWNER TO ${quoteIdentifier(lender)}`,
   }),
 })
@@ -56,7 +59,7 @@ const codeOf = (kind: string) =>
     ? 'its text'
     : kind === 'view'
       ? 'the functions that it calls'
-      : 'its row policies, triggers and defaults'
+      : 'its row policies, checks, indexes, triggers and defaults'
 
 interface Use {
   readonly made: Made
@@ -71,14 +74,21 @@ async function readNamed({ sql, book }: Scene, definers: readonly Definer[]): Pr
   const words = [...new Set(named.flatMap(({ words }) => [...words]))]
   if (words.length === 0) return []
   const rows = await sql<Made[]>`
-    with word as materialized (select distinct w as word from unnest(${words}::text[]) w),
-    maker as materialized (select oid, rolname::text as name from pg_catalog.pg_roles where rolname = any(${book.ofWatched}::text[]))
-    select n.nspname::text as schema, c.relname::text as "bareName", c.oid::regclass::text as name, m.name as maker,
-      ${relationKind(sql)} as kind
-    from pg_catalog.pg_class c join maker m on m.oid = c.relowner join word w on w.word = c.relname::text
-    join pg_catalog.pg_namespace n on n.oid = c.relnamespace where c.relkind in ('r', 'p', 'v', 'm', 'f') and c.relpersistence <> 't'
+    with recursive word as materialized (select distinct w as word from unnest(${words}::text[]) w),
+    maker as materialized (select oid, rolname::text as name from pg_catalog.pg_roles where rolname = any(${book.ofWatched}::text[])),
+    above as (
+      select c.oid as made, c.oid as at from pg_catalog.pg_class c join maker m on m.oid = c.relowner
+      where c.relkind in ('r', 'p', 'v', 'm', 'f') and c.relpersistence <> 't'
+      union
+      select a.made, i.inhparent from above a join pg_catalog.pg_inherits i on i.inhrelid = a.at
+    )
+    select n.nspname::text as schema, t.relname::text as "bareName", c.oid::regclass::text as name, m.name as maker,
+      ${relationKind(sql)} as kind, case when t.oid <> c.oid then t.oid::regclass::text end as above
+    from above a join pg_catalog.pg_class t on t.oid = a.at join word w on w.word = t.relname::text
+    join pg_catalog.pg_namespace n on n.oid = t.relnamespace
+    join pg_catalog.pg_class c on c.oid = a.made join maker m on m.oid = c.relowner
     union all
-    select n.nspname::text, p.proname::text, p.oid::regprocedure::text, m.name, 'routine'
+    select n.nspname::text, p.proname::text, p.oid::regprocedure::text, m.name, 'routine', null
     from pg_catalog.pg_proc p join maker m on m.oid = p.proowner join word w on w.word = p.proname::text
     join pg_catalog.pg_namespace n on n.oid = p.pronamespace
     order by 1, 3`
@@ -95,14 +105,22 @@ async function readNamed({ sql, book }: Scene, definers: readonly Definer[]): Pr
 /** By what PostgreSQL records of bodies in standard SQL. There a table stays one. */
 async function readBound({ sql, book }: Scene, definers: readonly Definer[]): Promise<Use[]> {
   const rows = await sql<(Made & { id: number })[]>`
-    select d.objid::int8 as id, n.nspname::text as schema, c.relname::text as "bareName", c.oid::regclass::text as name,
-      m.rolname::text as maker, ${relationKind(sql)} as kind
-    from pg_catalog.pg_depend d join pg_catalog.pg_class c on c.oid = d.refobjid and c.relkind in ('r', 'p', 'v', 'f')
-    join pg_catalog.pg_namespace n on n.oid = c.relnamespace join pg_catalog.pg_roles m on m.oid = c.relowner
+    with recursive above as (
+      select c.oid as made, c.oid as at from pg_catalog.pg_class c
+      join pg_catalog.pg_roles m on m.oid = c.relowner and m.rolname = any(${book.ofWatched}::text[])
+      where c.relkind in ('r', 'p', 'v', 'f')
+      union
+      select a.made, i.inhparent from above a join pg_catalog.pg_inherits i on i.inhrelid = a.at
+    )
+    select d.objid::int8 as id, n.nspname::text as schema, t.relname::text as "bareName", c.oid::regclass::text as name,
+      m.rolname::text as maker, ${relationKind(sql)} as kind, case when t.oid <> c.oid then t.oid::regclass::text end as above
+    from pg_catalog.pg_depend d join above a on a.at = d.refobjid join pg_catalog.pg_class t on t.oid = a.at
+    join pg_catalog.pg_namespace n on n.oid = t.relnamespace
+    join pg_catalog.pg_class c on c.oid = a.made join pg_catalog.pg_roles m on m.oid = c.relowner
     where d.classid = 'pg_catalog.pg_proc'::regclass and d.refclassid = 'pg_catalog.pg_class'::regclass
-      and d.objid = any(${definers.map(({ id }) => id)}::int8[]::oid[]) and m.rolname = any(${book.ofWatched}::text[])
+      and d.objid = any(${definers.map(({ id }) => id)}::int8[]::oid[])
     union
-    select d.objid::int8, n.nspname::text, p.proname::text, p.oid::regprocedure::text, m.rolname::text, 'routine'
+    select d.objid::int8, n.nspname::text, p.proname::text, p.oid::regprocedure::text, m.rolname::text, 'routine', null
     from pg_catalog.pg_depend d join pg_catalog.pg_proc p on p.oid = d.refobjid
     join pg_catalog.pg_namespace n on n.oid = p.pronamespace join pg_catalog.pg_roles m on m.oid = p.proowner
     where d.classid = 'pg_catalog.pg_proc'::regclass and d.refclassid = 'pg_catalog.pg_proc'::regclass

@@ -21,6 +21,7 @@ import { grantKinds } from './grants.ts'
 import { objectKinds } from './objects.ts'
 import { oracleKinds } from './oracles.ts'
 import { parameterGrant } from './parameter-grants.ts'
+import { partitionCode } from './partition-code.ts'
 import { policyCode } from './policy-code.ts'
 import { policyOracleKinds } from './policy-oracles.ts'
 import { readRoleBook } from './role-book.ts'
@@ -36,6 +37,7 @@ export const exposureKinds: readonly ExposureKind[] = [
   parameterGrant,
   ...codeGrantKinds,
   foreignKeyCode,
+  partitionCode,
   policyCode,
   viewCode,
   definerFunctions,

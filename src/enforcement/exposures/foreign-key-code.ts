@@ -6,7 +6,8 @@ interface KeyRow {
   readonly name: string
   readonly schema: string
   readonly table: string
-  readonly holder: string
+  /** Owners of the referring table and of its partitions. */
+  readonly holders: readonly string[]
   readonly otherSchema: string
   readonly other: string
   readonly owner: string
@@ -27,7 +28,12 @@ export const foreignKeyCode = kind<KeyRow & { roles: readonly string[]; isCompar
   async read(scene) {
     const { sql, version } = scene
     const rows = await sql<KeyRow[]>`
-      select k.conname::text as name, n.nspname::text as schema, c.relname::text as "table", h.rolname::text as holder,
+      select k.conname::text as name, n.nspname::text as schema, c.relname::text as "table",
+        array(with recursive part as (
+          select c.oid, c.relowner
+          union all select p.oid, p.relowner from part join pg_catalog.pg_inherits i on i.inhparent = part.oid
+            join pg_catalog.pg_class p on p.oid = i.inhrelid and p.relispartition
+        ) select distinct h.rolname::text from part join pg_catalog.pg_roles h on h.oid = part.relowner) as holders,
         m.nspname::text as "otherSchema", t.relname::text as other, o.rolname::text as owner,
         k.confdeltype in ('c', 'n', 'd') or k.confupdtype in ('c', 'n', 'd') as acts,
         array(select distinct r.rolname::text from unnest(k.conkey, k.conpfeqop) u(number, operator)
@@ -43,13 +49,15 @@ export const foreignKeyCode = kind<KeyRow & { roles: readonly string[]; isCompar
           join pg_catalog.pg_roles r on r.oid = f.proowner or x.oid is not null and r.oid = base.typowner) as makers
       from pg_catalog.pg_constraint k
       join pg_catalog.pg_class c on c.oid = k.conrelid join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-      join pg_catalog.pg_roles h on h.oid = c.relowner
       join pg_catalog.pg_class t on t.oid = k.confrelid join pg_catalog.pg_namespace m on m.oid = t.relnamespace
       join pg_catalog.pg_roles o on o.oid = t.relowner
       where k.contype = 'f' and k.conparentid = 0 and o.rolname = any(${listSeers(scene)}::text[]) order by 2, 3, 1`
     return rows.map((row) => {
       const comparers = row.makers.flatMap((maker) => listMakers(scene, maker, row.owner))
-      const holders = row.acts && version < 180000 ? listMakers(scene, row.holder, row.owner) : []
+      const holders =
+        row.acts && version < 180000
+          ? row.holders.flatMap((holder) => listMakers(scene, holder, row.owner))
+          : []
       return { ...row, roles: [...new Set([...comparers, ...holders])], isCompared: comparers.length > 0 }
     })
   },
@@ -64,7 +72,7 @@ export const foreignKeyCode = kind<KeyRow & { roles: readonly string[]; isCompar
       ],
       explanation: isCompared
         ? `The foreign key compares its columns by a function that these roles can replace, and PostgreSQL runs it as ${quoteIdentifier(owner)}, the owner of ${referred}, whose rights lead to raw values.`
-        : `The foreign key changes rows of ${referring} when ${referred} changes. Before PostgreSQL 18 the AFTER triggers of ${referring}, which these roles choose, then run as the role that changed ${referred}, such as its owner ${quoteIdentifier(owner)}, whose rights lead to raw values.`,
+        : `The foreign key changes rows of ${referring} when ${referred} changes. Before PostgreSQL 18 the AFTER triggers of ${referring} and its partitions, which these roles choose, then run as the role that changed ${referred}, such as its owner ${quoteIdentifier(owner)}, whose rights lead to raw values.`,
       remedy: `ALTER TABLE ${referring} DROP CONSTRAINT ${quoteIdentifier(name)}`,
     }
   },

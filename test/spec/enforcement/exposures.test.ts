@@ -10,8 +10,9 @@ import { forEachCluster } from '../../support/postgres.ts'
 import { codeExposureCases } from './code-exposure-cases.ts'
 import { canary, type ExposureCase, exposureCases } from './exposure-cases.ts'
 import { lentCodeCases } from './lent-code-cases.ts'
+import { partitionCodeCases } from './partition-code-cases.ts'
 
-const allCases = [...exposureCases, ...codeExposureCases, ...lentCodeCases]
+const allCases = [...exposureCases, ...codeExposureCases, ...lentCodeCases, ...partitionCodeCases]
 
 const common = `
   create table public.person (id int primary key, email text, note text);
@@ -100,6 +101,18 @@ forEachCluster((cluster) => {
     'ENF-416',
     'Objects of masked roles that such a function names are listed as high (`DefinerCode`): tables, views and functions, …',
     playAll('ENF-416'),
+  )
+
+  clause(
+    'ENF-451',
+    'A partition or child of a masked role below a table of a role that sees raw values, masked or not, is listed (`PartitionCode`): …',
+    playAll('ENF-451'),
+  )
+
+  clause(
+    'ENF-452',
+    'Where a function (ENF-416) or a foreign key (ENF-221) is about a table, its partitions and children count as named too…',
+    playAll('ENF-452'),
   )
 
   clause(

@@ -1,12 +1,7 @@
 import pg from 'pg'
 import type { Database } from '../../../src/db/database.ts'
+import { both, etl, keepBy } from './code-that-keeps.ts'
 import type { ExposureCase } from './exposure-cases.ts'
-
-const etl = { roles: { etl: 'LOGIN' }, exempt: ['etl'] } as const
-
-/** An exempt role with a schema, and a schema of the analyst's in which the exempt role reads and writes. */
-const both = `grant select on public.person to $etl; create schema own authorization $analyst; create schema desk authorization $etl;
-  grant usage on schema own to $etl; grant usage on schema desk to $analyst; alter default privileges for role $analyst grant all on tables to $etl`
 
 /** A policy of the analyst's that hands a raw value to a function of its own. */
 const policyOn = (table: string, when: string) =>
@@ -17,21 +12,6 @@ const policyOn = (table: string, when: string) =>
 const between = `${both}; set role $analyst; create table own.assignment (id int); insert into own.assignment values (1); reset role;
   create table public.orders (id int); insert into public.orders values (1); grant select on public.orders to $etl;
   create policy assigned on public.orders using (id in (select id from own.assignment)); alter table public.orders enable row level security`
-
-const keep = `create table if not exists own.kept (seen text); grant insert on own.kept to public;
-  create or replace function own.keep() returns int language plpgsql as $f$ begin
-    insert into own.kept select email from public.person; return 1; end $f$; grant usage on schema own to public`
-
-/** Has code of the session run with the rights of another role; returns what the code kept. */
-const keepBy =
-  (make: string, run: string, by: 'session' | 'owner' = 'session', clean = '') =>
-  async (session: Database, owner: Database) => {
-    await session.sql.unsafe(`drop table if exists own.kept; ${keep}; ${make}`)
-    await (by === 'owner' ? owner : session).sql.unsafe(run)
-    const seen = JSON.stringify(await session.sql.unsafe('select seen from own.kept'))
-    if (clean !== '') await session.sql.unsafe(clean)
-    return seen
-  }
 
 const viewOfOwn = `${both}; set role $analyst; create view own.w as select 1 as a; reset role; grant select on own.w to $etl`
 const keepInView = 'create or replace view own.w as select own.keep() as a'

@@ -1,0 +1,95 @@
+import { both, etl, keepBy } from './code-that-keeps.ts'
+import type { ExposureCase } from './exposure-cases.ts'
+
+/** Runs while a check of it is made, which the role itself may not do with raw values, and while a statement is planned. */
+const evil = `create or replace function own.evil(int) returns int language plpgsql immutable as $f$ begin
+  begin perform own.keep(); exception when others then null; end; return 1; end $f$`
+
+/** PostgreSQL evaluates checks of constants when it plans a statement with a condition. */
+const checkIn = (run: string, by: 'session' | 'owner' = 'session') =>
+  keepBy(
+    `${evil}; alter table own.part drop constraint if exists shown; alter table own.part add constraint shown check (own.evil(1) = 1)`,
+    run,
+    by,
+    'alter table own.part drop constraint shown',
+  )
+
+const triggerIn = (when: string, run: string) =>
+  keepBy(
+    `create or replace function own.fire() returns trigger language plpgsql as $f$ begin perform own.keep(); return coalesce(new, old); end $f$;
+      drop trigger if exists fire on own.part; create trigger fire ${when} on own.part for each row execute function own.fire()`,
+    run,
+    'session',
+    'drop trigger fire on own.part',
+  )
+
+const ofAnalyst = 'alter table own.part owner to $analyst'
+
+/** Ways by which tables below those of a role that sees raw values run code of a masked role. */
+export const partitionCodeCases: readonly ExposureCase[] = [
+  {
+    code: 'PartitionCode',
+    clause: 'ENF-451',
+    what: 'a check of a partition of a table that a foreign key is about',
+    severity: 'high',
+    before: `create schema own authorization $analyst; create table public.stock (id int primary key) partition by list (id);
+      create table own.part partition of public.stock for values in (1); insert into public.stock values (1);
+      create table public.sale (stock int references public.stock); grant insert on public.sale to $analyst`,
+    setup: ofAnalyst,
+    leak: checkIn('insert into public.sale values (1)'),
+  },
+  {
+    code: 'PartitionCode',
+    clause: 'ENF-451',
+    what: 'a trigger of a partition, two levels below, of a table with a foreign key that deletes its rows',
+    severity: 'high',
+    before: `create schema own authorization $analyst; create table public.client (id int primary key); insert into public.client values (1), (2);
+      create table public.line (client int references public.client on delete cascade, at int) partition by list (at);
+      create table public.lines partition of public.line for values in (1) partition by list (at);
+      create table own.part partition of public.lines for values in (1);
+      insert into public.line values (1, 1), (2, 1); grant select, delete on public.client to $analyst`,
+    setup: ofAnalyst,
+    leak: triggerIn(
+      'before delete',
+      'delete from public.client where id = (select min(id) from public.client)',
+    ),
+  },
+  {
+    code: 'PartitionCode',
+    clause: 'ENF-451',
+    what: 'a check of a child of a table that its owner reads',
+    severity: 'medium',
+    before: `create schema own authorization $analyst; create table public.parent (a int); create table own.part () inherits (public.parent)`,
+    setup: ofAnalyst,
+    leak: checkIn('select * from public.parent where a = 1', 'owner'),
+  },
+  ...[`as 'BODY' set search_path = pg_catalog, pg_temp`, 'begin atomic BODY; end'].map(
+    (text, at): ExposureCase => ({
+      ...etl,
+      code: 'DefinerCode',
+      clause: 'ENF-452',
+      what: `a definer function that reads a table of which a masked role owns a partition${at === 0 ? '' : ', bound'}`,
+      severity: 'high',
+      versions: { from: 140000 },
+      before: `${both}; set role $etl; create table desk.lines (a int) partition by list (a); reset role;
+        create table own.part partition of desk.lines for values in (1); grant select on own.part to $etl; set role $etl;
+        create function desk.count() returns int language sql security definer ${text.replace('BODY', 'select max(a) from desk.lines where a = 1')}; reset role`,
+      setup: ofAnalyst,
+      leak: checkIn('select desk.count()'),
+    }),
+  ),
+  {
+    ...etl,
+    code: 'ForeignKeyCode',
+    clause: 'ENF-452',
+    what: 'a partition of a table of another masked role, whose rows a foreign key changes',
+    roles: { etl: 'LOGIN', clerk: 'LOGIN' },
+    severity: 'high',
+    versions: { below: 180000 },
+    before: `create schema own authorization $analyst; create table public.client (id int primary key); insert into public.client values (1), (2);
+      create table public.line (client int references public.client on delete cascade, at int) partition by list (at);
+      alter table public.line owner to $clerk; create table own.part partition of public.line for values in (1);
+      insert into public.line values (1, 1), (2, 1)`,
+    setup: ofAnalyst,
+  },
+]
