@@ -35,6 +35,11 @@ export interface Grant {
   readonly grantor: string
   readonly grantee: string | null
   readonly grantable: boolean
+  /**
+   * In a record: what the last turn left of it at the relation. True: itself. False: nothing. A number, of SELECT on the whole relation:
+   * SELECT on the open columns up to this one. Undefined: the record is of an earlier release.
+   */
+  readonly left?: boolean | number
 }
 
 /** A privilege other than SELECT that leads to values: TRIGGER, REFERENCES or MAINTAIN. */
@@ -124,6 +129,13 @@ export interface Role {
   readonly memberOf: readonly string[]
   /** Roles that it may grant, to itself too. */
   readonly administers: readonly string[]
+}
+
+/** The grants of a relation without those that the controller made. */
+export interface Remembered {
+  readonly grants: readonly Grant[]
+  readonly columnGrants: readonly ColumnGrant[]
+  readonly rights: readonly Right[]
 }
 
 /** The record of the controller about a relation, from when it last masked it. */

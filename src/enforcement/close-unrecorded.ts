@@ -2,9 +2,10 @@ import type { Database } from '../db/database.ts'
 import { apply } from './apply.ts'
 import { giveBackGrants, grantRelation, startPlan } from './diff.ts'
 import { writeByOids } from './grants/by-oid.ts'
+import { withoutLeft } from './grants/left-grants.ts'
 import { toRecord } from './guard/guard-steps.ts'
 import { type KeptRecords, readPlace } from './guard/kept-records.ts'
-import { storeGuard } from './guard/stored-grants.ts'
+import { type StoredGuard, storeGuard } from './guard/stored-grants.ts'
 import { type PolicySource, type ReconcileOptions, type Turn, takeTurn } from './in-turn.ts'
 import type { Plan, Step } from './plan.ts'
 import { isRaced, listNamed, listNamedByOids, type Part, requireSameNames } from './same-names.ts'
@@ -32,11 +33,13 @@ async function closeAll({ tx, planned, enter }: Turn, kept: KeptRecords) {
   await enter()
   const place = await readPlace(tx)
   const records = new Map(guards.map((one) => [one.oid, storeGuard(one, roles)]))
+  const closed = new Map<number, StoredGuard>()
   for (const wanted of desired.masked) {
     const known = records.get(wanted.relation.oid)
     const record = toRecord(wanted, roles)
-    records.set(record.oid, known ? { ...record, twin: known.twin, order: known.order } : record)
+    closed.set(record.oid, known ? { ...record, twin: known.twin, order: known.order } : record)
   }
+  for (const [oid, record] of closed) records.set(oid, withoutLeft(record))
   await kept.write(place, [...records.values()])
   const plan = startPlan(snapshot, desired)
   const isDone = async (part: Part, write: (own: Plan) => void) => {
@@ -62,7 +65,12 @@ async function closeAll({ tx, planned, enter }: Turn, kept: KeptRecords) {
     // The owners of the twins may not be there.
     const owners = new Set<string | null>(desired.owners.map(({ name }) => name))
     const grants = wanted.grants.filter(({ grantee }) => !owners.has(grantee))
-    await isDone({ masked: [wanted], released: [] }, (own) => grantRelation(own, { ...wanted, grants }))
+    const { oid } = wanted.relation
+    const isLeft = await isDone({ masked: [wanted], released: [] }, (own) =>
+      grantRelation(own, { ...wanted, grants }),
+    )
+    const record = isLeft ? closed.get(oid) : undefined
+    if (record) records.set(oid, record)
   }
   for (const released of desired.released)
     if (await isDone({ masked: [], released: [released] }, (own) => giveBackGrants(own, released)))

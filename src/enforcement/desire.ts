@@ -1,7 +1,8 @@
 import { quoteQualified } from '../db/quote.ts'
-import type { Guard, Relation, Snapshot, StrayTwin } from './catalog.ts'
+import type { Guard, Relation, Remembered, Snapshot, StrayTwin } from './catalog.ts'
 import { followReads, listCopied, sortPins } from './copies.ts'
-import { grantAccess, type Remembered, remember } from './grants/access.ts'
+import { grantAccess, remember } from './grants/access.ts'
+import { recallExempt } from './grants/left-grants.ts'
 import { exemptions, listAdministrators, listRoleMakers, withAncestors } from './grants/roles.ts'
 import { listGuardReaders } from './guard/guard-readers.ts'
 import { isWanted } from './guard/guard-steps.ts'
@@ -68,6 +69,7 @@ export function desire(
   const relations = new Map(snapshot.relations.map((relation) => [relation.oid, relation]))
   const twins = new Map(snapshot.twins.map((twin) => [quoteQualified(twin.schema, twin.name), twin]))
   const exempt = exemptions(snapshot.roles, policy.exemptRoles, policy.heldOids)
+  const wasExempt = recallExempt(snapshot)
   // A view over something masked runs with its owner's eyes: as a whole it is for the exempt.
   const isRaw = ({ oid, reads, securityInvoker }: Relation) =>
     securityInvoker || copied.has(oid) || unsure.has(oid) || reads.some((each) => affected.has(each))
@@ -110,7 +112,7 @@ export function desire(
     const isRead = readsItself(relation)
     const reader = isRead && !twinless.has(relation.oid) ? (twinOwners.of(relation)?.name ?? null) : null
     const hidden = new Set(isRead ? own.keys() : relation.columns.map(({ number }) => number))
-    const remembered = remember(relation, guards.get(relation.oid), snapshot, twins)
+    const remembered = remember(relation, guards.get(relation.oid), wasExempt, twins)
     const isHeld = snapshot.held.has(relation.oid) && !twinless.has(relation.oid)
     const select = isRead ? tableTwinSelect(relation, own) : viewTwinSelect(relation, own, moves)
     if (select === null && !isHeld) notes.push(noTwin(relation))
@@ -157,7 +159,7 @@ export function desire(
       return {
         guard,
         relation,
-        remembered: relation ? remember(relation, guard, snapshot, twins) : nothing,
+        remembered: relation ? remember(relation, guard, wasExempt, twins) : nothing,
       }
     })
   const closed = strays.map((stray) => ({ ...stray, isReplaced: isMade(stray) }))

@@ -1,5 +1,5 @@
-import type { Guard, ObservedTwin, Pin, Relation, Snapshot, StrayTwin } from './catalog.ts'
-import type { Access, Remembered } from './grants/access.ts'
+import type { Guard, ObservedTwin, Pin, Relation, Remembered, Snapshot, StrayTwin } from './catalog.ts'
+import type { Access } from './grants/access.ts'
 import type { TwinOwner } from './twins/choose-twin-owner.ts'
 import type { Misplaced } from './twins/misplaced-twins.ts'
 

@@ -1,9 +1,9 @@
 import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../db/quote.ts'
 import { sqlstate } from '../../kernel/sqlstate.ts'
-import type { ColumnGrant, Grant, Relation } from '../catalog.ts'
+import type { ColumnGrant, Grant, Relation, Remembered } from '../catalog.ts'
 import { hasLoginForm } from '../names.ts'
 import type { GrantChange, Step } from '../plan.ts'
-import { mergeGrants, type Remembered } from './access.ts'
+import { mergeGrants } from './access.ts'
 
 export function named(grants: readonly ColumnGrant[], names: ReadonlyMap<number, string>) {
   return grants.flatMap((grant) => {

@@ -1,5 +1,5 @@
 import type { Guard, Right, Role } from '../catalog.ts'
-import { everybody } from '../names.ts'
+import { hasStood, type WasExempt } from './left-grants.ts'
 import { type exemptions, withAncestors } from './roles.ts'
 
 export const keyOfRight = ({ grantee, privilege, column }: Right) =>
@@ -13,41 +13,40 @@ export const keyOfRight = ({ grantee, privilege, column }: Right) =>
 export function rememberRights(
   seen: readonly Right[],
   guard: Guard | undefined,
-  exempt: readonly string[],
+  wasExempt: WasExempt,
   owner: string,
   holders: ReadonlySet<string | null>,
 ): Right[] {
   const trace = ({ traced: _, ...right }: Right): Right =>
     holders.has(right.grantee) ? { ...right, traced: true } : right
   if (!guard) return seen.map(trace)
-  const wasExempt = ({ grantee }: Right) => isExempt(exempt, grantee)
+  const stood = (right: Right) => hasStood(right, wasExempt)
   // Records of earlier releases tell SELECT alone.
   const hadSelect = new Set([...guard.grants, ...guard.columnGrants].map(({ grantee }) => grantee))
   const present = new Set([...holders, ...seen.map(({ grantee }) => grantee)])
   const isRevoked = ({ grantee, traced }: Right) =>
     (traced || hadSelect.has(grantee)) && !present.has(grantee)
-  const there = new Set(seen.map(keyOfRight))
-  const options = new Set(seen.filter(({ grantable }) => grantable).map(keyOfRight))
+  const seenAt = Map.groupBy(seen, keyOfRight)
+  /** The same right, by the owner as a turn grants it, or by its grantor as it was. */
+  const find = (right: Right) =>
+    (seenAt.get(keyOfRight(right)) ?? []).filter(
+      ({ grantor }) => grantor === owner || grantor === right.grantor,
+    )
   const recorded = guard.rights.filter(({ lent }) => !lent)
   const able = new Set(recorded.filter(({ grantable }) => grantable).map(({ grantee }) => grantee))
   const recordedOptions = new Set(recorded.filter(({ grantable }) => grantable).map(keyOfRight))
   const mayPassOn = (right: Right) => {
-    const key = keyOfRight(right)
-    return right.grantable
-      ? !wasExempt(right) || options.has(key)
-      : !recordedOptions.has(key) && options.has(key)
+    const mayStill = find(right).some(({ grantable }) => grantable)
+    return right.grantable ? !stood(right) || mayStill : !recordedOptions.has(keyOfRight(right)) && mayStill
   }
   const kept = recorded
-    .filter(
-      (right) =>
-        right.grantee !== owner && (wasExempt(right) ? there.has(keyOfRight(right)) : !isRevoked(right)),
-    )
+    .filter((right) => right.grantee !== owner && (stood(right) ? find(right).length > 0 : !isRevoked(right)))
     .map((right) => ({
       ...right,
       grantor: able.has(right.grantor) ? right.grantor : owner,
       grantable: mayPassOn(right),
     }))
-  const known = new Set(guard.rights.map(keyOfRight))
+  const known = new Set([...kept, ...guard.rights.filter(({ lent }) => lent)].map(keyOfRight))
   const byHand = seen.filter((right) => !known.has(keyOfRight(right)))
   return withoutOrphans([...kept, ...byHand], owner).map(trace)
 }
@@ -69,11 +68,6 @@ export function withoutOrphans(rights: readonly Right[], owner: string): Right[]
     for (const right of rights) if (!kept.has(right) && may(right)) grew = !!kept.add(right)
   }
   return [...kept]
-}
-
-/** True for a grantee that was exempt when the record was written. `exempt`: the roles by that record. */
-export function isExempt(exempt: readonly string[], grantee: string | null): boolean {
-  return exempt.includes(everybody) || (grantee !== null && exempt.includes(grantee))
 }
 
 /** An exempt role keeps a right that it had through a masked one. */

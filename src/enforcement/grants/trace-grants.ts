@@ -1,0 +1,138 @@
+import { quoteQualified } from '../../db/quote.ts'
+import type { ColumnGrant, Grant, Guard, ObservedTwin, Relation, Remembered } from '../catalog.ts'
+import { hasStood, type WasExempt } from './left-grants.ts'
+
+type Selects = Pick<Remembered, 'grants' | 'columnGrants'>
+type AnyGrant = Grant & { readonly column?: number }
+
+/**
+ * What is left of the recorded grants of SELECT, and what was granted by hand since. `left` in a record says what the last turn that
+ * changed the relation left there; all that differs by now was changed by hand. What a turn leaves or grants itself is by the owner.
+ *
+ * | recorded                | left there        | seen now                              | remembered                          |
+ * | ----------------------- | ----------------- | ------------------------------------- | ----------------------------------- |
+ * | whole, of an exempt role | itself           | itself, by the owner or its grantor   | as recorded                         |
+ * |                         |                   | anything else                         | what is seen                        |
+ * | whole, of a masked role | its open columns  | the whole, or all of these by the owner | as recorded                       |
+ * |                         |                   | anything else                         | what is seen, so no masked column   |
+ * | the same, none open     | nothing           | the whole at the twin, or no twin     | as recorded                         |
+ * | a column, open or of an exempt role | itself | itself, by the owner or its grantor  | as recorded                         |
+ * |                         |                   | anything else                         | what is seen                        |
+ * | a masked column, of a masked role | nothing | it at the twin, or no twin, and all that was left to the role | as recorded |
+ *
+ * A role may have become exempt, or masked, since: `left` tells what it was. Records of earlier releases have no `left`. There a grant of
+ * the whole to a masked role counts while the role has any column.
+ */
+export function traceGrants(
+  guard: Guard,
+  relation: Relation,
+  { grants: seen, columnGrants: seenColumns }: Selects,
+  twins: ReadonlyMap<string, ObservedTwin>,
+  wasExempt: WasExempt,
+): Selects {
+  const { owner } = relation
+  const twin = findTwin(guard, twins)
+  const atTwin = readsTwin(relation, twin)
+  const seenAt = Map.groupBy([...seen, ...seenColumns] as readonly AnyGrant[], keyOf)
+  const holders = new Set([...seen, ...seenColumns].map(({ grantee }) => grantee))
+  const pinned = new Set(guard.pins.map(({ number }) => number))
+  const isHidden = (column: number) => guard.hidesAll || pinned.has(column)
+  /** The same grant, by the owner as a turn makes it, or by its grantor as it was. */
+  const find = (grant: AnyGrant) =>
+    (seenAt.get(keyOf(grant)) ?? []).filter(({ grantor }) => grantor === owner || grantor === grant.grantor)
+
+  const open = new Set(relation.columns.map(({ number }) => number).filter((number) => !isHidden(number)))
+  /** The open columns that were left of a grant of the whole, each with the grants of the owner that are seen of it. */
+  const listLeft = ({ grantee, left }: Grant) =>
+    [...open]
+      .filter((column) => column <= Number(left))
+      .map((column) => (seenAt.get(keyOf({ grantee, column })) ?? []).filter((one) => one.grantor === owner))
+  const traceWhole = (grant: Grant): { readonly isThere: boolean; readonly mayPassOn: boolean } => {
+    const own = find(grant)
+    if (own.length > 0) return { isThere: true, mayPassOn: own.some(isGrantable) }
+    if (hasStood(grant, wasExempt)) return { isThere: false, mayPassOn: false }
+    const columns = typeof grant.left === 'number' ? listLeft(grant) : []
+    if (columns.length > 0)
+      return {
+        isThere: columns.every((some) => some.length > 0),
+        mayPassOn: columns.every((some) => some.some(isGrantable)),
+      }
+    if (guard.hidesAll || typeof grant.left === 'number') {
+      const isThere = !twin || twin.grants.some(({ grantee }) => grantee === grant.grantee)
+      return { isThere, mayPassOn: mayAtTwin(atTwin, grant) }
+    }
+    const mayPassOn = [...seen, ...seenColumns].some((one) => one.grantee === grant.grantee && one.grantable)
+    return { isThere: holders.has(grant.grantee), mayPassOn }
+  }
+  const optionOfWhole = new Set(guard.grants.filter(isGrantable).map(({ grantee }) => grantee))
+  const wholes = guard.grants.flatMap((grant) => {
+    const { isThere, mayPassOn } = traceWhole(grant)
+    const isNew = !optionOfWhole.has(grant.grantee) && find(grant).some(isGrantable)
+    return isThere ? [{ ...grant, grantable: grant.grantable ? mayPassOn : isNew }] : []
+  })
+  const known = new Set<string | null>([...wholes.map(({ grantee }) => grantee), ...guard.lent])
+  const grants = [...wholes, ...seen.filter(({ grantee }) => !known.has(grantee))]
+
+  const recordedOptions = new Set(guard.columnGrants.filter(isGrantable).map(keyOf))
+  const keepSeen = (grant: ColumnGrant): ColumnGrant[] => {
+    const [own, key] = [find(grant), keyOf(grant)]
+    const isNew = !recordedOptions.has(key) && !optionOfWhole.has(grant.grantee)
+    return own.length === 0
+      ? []
+      : [{ ...grant, grantable: (grant.grantable || isNew) && own.some(isGrantable) }]
+  }
+  const isTraced = (grant: ColumnGrant) =>
+    !isHidden(grant.column) || hasStood(grant, wasExempt) || find(grant).length > 0
+  const traced = guard.columnGrants.filter(isTraced).flatMap(keepSeen)
+  // A role that lost an open column, or its option, by hand lost the masked ones too: they leave no trace of which were meant.
+  const shown = [...guard.grants, ...guard.columnGrants.filter(({ column }) => open.has(column))]
+  const left = [...wholes, ...traced]
+  const lost = listMissing(shown, left)
+  const lostOptions = listMissing(shown.filter(isGrantable), left.filter(isGrantable))
+  const untraced = guard.columnGrants
+    .filter((grant) => !isTraced(grant) && atTwin(grant)?.length !== 0)
+    .filter(({ grantee }) => guard.hidesAll || !lost.has(grantee))
+    .map((grant) => ({
+      ...grant,
+      grantable:
+        grant.grantable && (guard.hidesAll || !lostOptions.has(grant.grantee)) && mayAtTwin(atTwin, grant),
+    }))
+  const columnGrants = [...traced, ...untraced]
+  const whole = new Set<string | null>([...grants.map(({ grantee }) => grantee), ...guard.lent])
+  const knownColumns = new Set(columnGrants.map(keyOf))
+  const byHand = seenColumns.filter((grant) => !whole.has(grant.grantee) && !knownColumns.has(keyOf(grant)))
+  return { grants, columnGrants: [...columnGrants, ...byHand] }
+}
+
+const keyOf = ({ grantee, column }: Pick<AnyGrant, 'grantee' | 'column'>) => JSON.stringify([grantee, column])
+const isGrantable = ({ grantable }: Grant) => grantable
+
+/** Grantees with one of the former grants of which none of the latter is, whichever role made it. */
+function listMissing(former: readonly AnyGrant[], latter: readonly AnyGrant[]): Set<string | null> {
+  const there = new Set(latter.map(keyOf))
+  return new Set(former.filter((grant) => !there.has(keyOf(grant))).map(({ grantee }) => grantee))
+}
+
+function findTwin({ twin }: Guard, twins: ReadonlyMap<string, ObservedTwin>): ObservedTwin | undefined {
+  return twin && !twin.isClosed ? twins.get(quoteQualified(twin.schema, twin.name)) : undefined
+}
+
+/** Returns the grants of the twin to the grantee; undefined: the twin is not there, or has no such column. */
+type AtTwin = (grant: AnyGrant) => readonly Grant[] | undefined
+
+function readsTwin({ columns }: Relation, twin: ObservedTwin | undefined): AtTwin {
+  // Columns of a twin are in the order of the relation's; of one that is not there yet it tells nothing.
+  const nameOf = new Map(columns.map(({ number }, at) => [number, twin?.columns[at]?.name]))
+  return ({ grantee, column }) => {
+    const name = column === undefined ? undefined : nameOf.get(column)
+    if (!twin || (column !== undefined && name === undefined)) return undefined
+    const there = twin.columnGrants.filter((one) => name === undefined || one.column === name)
+    return [...twin.grants, ...there].filter((one) => one.grantee === grantee)
+  }
+}
+
+/** Without a grant at the twin there is nothing that an option could have been revoked of. */
+function mayAtTwin(atTwin: AtTwin, grant: AnyGrant): boolean {
+  const there = atTwin(grant) ?? []
+  return there.length === 0 || there.some(isGrantable)
+}
