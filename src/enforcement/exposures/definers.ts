@@ -2,7 +2,7 @@ import { quoteIdentifier } from '../../db/quote.ts'
 import { selectGuard } from '../guard/find-guard.ts'
 import { aclEntries, findMaskedGrantees, writerEntries } from './acl-entries.ts'
 import { readSeeing } from './definer-functions.ts'
-import type { AclEntry, Scene } from './exposure.ts'
+import type { AclEntry, Grantees, Scene } from './exposure.ts'
 import { listSeers } from './seers.ts'
 
 /** A SECURITY DEFINER function of a role that sees raw values, which masked roles can have run. */
@@ -20,9 +20,11 @@ export interface Definer {
   readonly text: string
   /** The masked roles that may call it, or write a table whose trigger it is. */
   readonly callers: readonly string[]
+  /** Of EXECUTE: null where masked roles may not call it themselves. */
+  readonly grantees: Grantees | null
 }
 
-interface DefinerRow extends Omit<Definer, 'path' | 'callers'> {
+interface DefinerRow extends Omit<Definer, 'path' | 'callers' | 'grantees'> {
   readonly setting: string | null
   readonly acl: readonly AclEntry[]
   readonly fired: readonly AclEntry[]
@@ -83,7 +85,14 @@ async function readThem(scene: Scene): Promise<Definer[]> {
     const callers = findMaskedGrantees(scene, [...acl, ...fired], row.owner)?.roles ?? []
     return callers.length === 0
       ? []
-      : [{ ...row, callers, path: setting === null ? null : splitPath(setting) }]
+      : [
+          {
+            ...row,
+            callers,
+            grantees: findMaskedGrantees(scene, acl, row.owner),
+            path: setting === null ? null : splitPath(setting),
+          },
+        ]
   })
 }
 

@@ -8,6 +8,7 @@ import { findMaskedGrantees } from './acl-entries.ts'
 import { codeGrantKinds } from './code-grants.ts'
 import { findConsequences } from './consequences.ts'
 import { copyKinds } from './copies.ts'
+import { definerArgument } from './definer-argument.ts'
 import { definerCode } from './definer-code.ts'
 import { definerFunctions } from './definer-functions.ts'
 import { definerSearchPath } from './definer-search-path.ts'
@@ -43,6 +44,7 @@ export const exposureKinds: readonly ExposureKind[] = [
   definerFunctions,
   definerSearchPath,
   definerCode,
+  definerArgument,
   ...copyKinds,
   ...objectKinds,
   failingRow,

@@ -1,12 +1,14 @@
 import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
+import type { Query, Row } from '../../db/sql.ts'
 import { aclEntries } from './acl-entries.ts'
 import { type AclEntry, kind, type NamedObject, type Scene } from './exposure.ts'
 import { findMaintainers } from './maintainers.ts'
 import { listMakers, listSeers } from './seers.ts'
 
 interface ReadRow {
-  /** The view of a masked role. */
-  readonly view: string
+  /** The view or table of a masked role. */
+  readonly made: string
+  readonly madeKind: string
   readonly maker: string
   readonly schema: string
   readonly name: string
@@ -16,7 +18,7 @@ interface ReadRow {
 }
 
 interface Found {
-  readonly view: string
+  readonly made: NamedObject
   readonly maker: string
   readonly reader: string
   readonly relations: readonly NamedObject[]
@@ -26,23 +28,24 @@ interface Found {
 
 /**
  * A view reads tables with the rights of its owner, but calls functions as the role that reads it, and in REFRESH as the owner of the
- * materialized view. The owner of a view can have it call any function, whichever view reads it.
+ * materialized view. The owner of a view can have it call any function, whichever view reads it. The owner of a table can do that by
+ * checks and indexes, which PostgreSQL evaluates when it plans a statement: in REFRESH as the owner of the materialized view too.
  */
 export const viewCode = kind<Found>({
   code: 'ViewCode',
   severity: 'medium',
   async read(scene) {
     const rows = await readReaders(scene)
-    const groups = Map.groupBy(rows, ({ view, owner }) => JSON.stringify([view, owner])).values()
+    const groups = Map.groupBy(rows, ({ made, owner }) => JSON.stringify([made, owner])).values()
     return [...groups].flatMap((same) => {
       const [first] = same
       if (!first) return []
-      const { view, maker, owner: reader } = first
+      const { made, madeKind, maker, owner: reader } = first
       const refreshers = same
         .filter((row) => row.kind === 'materialized view')
         .flatMap((row) => findMaintainers(scene, row).roles)
       return {
-        view,
+        made: { kind: madeKind, name: made },
         maker,
         reader,
         relations: same.map(({ kind, schema, name }) => ({ kind, name: quoteQualified(schema, name) })),
@@ -51,27 +54,34 @@ export const viewCode = kind<Found>({
       }
     })
   },
-  describe: ({ view, maker, reader, relations, refreshers }) => ({
+  describe: ({ made, maker, reader, relations, refreshers }) => ({
     severity: refreshers.length > 0 ? 'high' : 'medium',
-    objects: [{ kind: 'view', name: view }, ...relations],
-    explanation: `Relations of ${quoteIdentifier(reader)}, whose rights lead to raw values, read the view ${view}, and ${quoteIdentifier(maker)} owns it: the owner can have it call a function that reads raw values. PostgreSQL runs the function as the role that reads them, such as ${quoteIdentifier(reader)}, and as the owner of a materialized view that is refreshed.${
+    objects: [made, ...relations],
+    explanation: `Relations of ${quoteIdentifier(reader)}, whose rights lead to raw values, read the ${made.kind} ${made.name}, and ${quoteIdentifier(maker)} owns it: the owner can have it call a function that reads raw values${made.kind === 'view' ? '' : ', by a check or an index'}. PostgreSQL runs the function as the role that reads them, such as ${quoteIdentifier(reader)}, and as the owner of a materialized view that is refreshed.${
       refreshers.length > 0
         ? ` ${refreshers.map(quoteIdentifier).join(', ')} may refresh it at any time.`
         : ''
     } Read the definition before you give it another owner.`,
-    remedy: `ALTER VIEW ${view} OWNER TO ${quoteIdentifier(reader)}`,
+    remedy: `ALTER ${made.kind.toUpperCase()} ${made.name} OWNER TO ${quoteIdentifier(reader)}`,
   }),
 })
 
-/** Begins with the views of masked roles and looks up what reads each, through views. A materialized view is read without its query. */
+/**
+ * Begins with the relations of masked roles and looks up what reads each, through views and as a part of other tables. A materialized view
+ * is read without its query.
+ */
 function readReaders(scene: Scene): Promise<ReadRow[]> {
   const { sql, book, twinOwners } = scene
   return sql<ReadRow[]>`
     with recursive made as materialized (
       select v.oid, m.rolname::text as maker from pg_catalog.pg_class v join pg_catalog.pg_roles m on m.oid = v.relowner
-      where v.relkind = 'v' and m.rolname = any(${book.ofWatched}::text[])
+      where v.relkind in ('v', 'r', 'p', 'f', 'm') and v.relpersistence <> 't' and m.rolname = any(${book.ofWatched}::text[])
+    ), part as (
+      select oid as made, oid as at from made
+      union
+      select p.made, i.inhparent from part p join pg_catalog.pg_inherits i on i.inhrelid = p.at
     ), above as (
-      select oid as view, oid as reader, false as ends from made
+      select made as view, at as reader, false as ends from part
       union
       select a.view, c.oid, c.relkind <> 'v' or w.ev_type <> '1'
       from above a join pg_catalog.pg_depend d on d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid = a.reader
@@ -81,11 +91,15 @@ function readReaders(scene: Scene): Promise<ReadRow[]> {
       join pg_catalog.pg_roles r on r.oid = c.relowner and r.rolname <> all(${twinOwners}::text[])
       where not a.ends
     )
-    select distinct v.oid::regclass::text as view, m.maker, n.nspname::text as schema, c.relname::text as name, o.rolname::text as owner,
-      case c.relkind when 'v' then 'view' when 'm' then 'materialized view' when 'f' then 'foreign table' else 'table' end as kind,
+    select distinct v.oid::regclass::text as made, ${relationKind(sql, sql`v.relkind`)} as "madeKind", m.maker, n.nspname::text as schema,
+      c.relname::text as name, o.rolname::text as owner, ${relationKind(sql, sql`c.relkind`)} as kind,
       case c.relkind when 'm' then ${aclEntries(sql, sql`c.relacl`, ['MAINTAIN'])} else '[]' end as acl
     from above a join made m on m.oid = a.view join pg_catalog.pg_class v on v.oid = a.view
-    join pg_catalog.pg_class c on c.oid = a.reader and c.oid <> a.view join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+    join pg_catalog.pg_class c on c.oid = a.reader and c.oid <> a.view and (v.relkind = 'v' or c.relkind = 'm')
+    join pg_catalog.pg_namespace n on n.oid = c.relnamespace
     join pg_catalog.pg_roles o on o.oid = c.relowner and o.rolname = any(${listSeers(scene)}::text[])
-    order by 1, 3, 4`
+    order by 1, 4, 5`
 }
+
+const relationKind = (sql: Scene['sql'], relkind: Query<Row[]>) =>
+  sql`case ${relkind} when 'v' then 'view' when 'm' then 'materialized view' when 'f' then 'foreign table' else 'table' end`

@@ -116,6 +116,18 @@ forEachCluster((cluster) => {
   )
 
   clause(
+    'ENF-453',
+    'A table of a masked role that a materialized view of a role that sees raw values reads, at any depth and as a partition or child too, is listed…',
+    playAll('ENF-453'),
+  )
+
+  clause(
+    'ENF-454',
+    'A SECURITY DEFINER function of a role that sees raw values, which a masked role may call, is listed as medium (`DefinerArgument`) …',
+    playAll('ENF-454'),
+  )
+
+  clause(
     'ENF-417',
     'A masked role that may refresh a masked materialized view with a unique index (PostgreSQL 17: MAINTAIN, or a member of pg_maintain) is…',
     playAll('ENF-417'),

@@ -23,6 +23,15 @@ const triggerIn = (when: string, run: string) =>
     'drop trigger fire on own.part',
   )
 
+/** PostgreSQL evaluates expressions of indexes as soon as it plans a statement about their table. */
+const indexIn = (by: 'session' | 'owner') =>
+  keepBy(
+    `${evil}; drop index if exists own.shown; create index shown on own.part ((own.evil(1)))`,
+    'refresh materialized view public.mv',
+    by,
+    'drop index own.shown',
+  )
+
 const ofAnalyst = 'alter table own.part owner to $analyst'
 
 /** Ways by which tables below those of a role that sees raw values run code of a masked role. */
@@ -92,4 +101,49 @@ export const partitionCodeCases: readonly ExposureCase[] = [
       insert into public.line values (1, 1), (2, 1)`,
     setup: ofAnalyst,
   },
+  {
+    code: 'ViewCode',
+    clause: 'ENF-453',
+    what: 'a materialized view of a superuser over a table of a masked role that may refresh it',
+    severity: 'high',
+    versions: { from: 170000 },
+    before: `create schema own authorization $analyst; create table own.part (a int); create materialized view public.mv as select * from own.part;
+      grant maintain on public.mv to $analyst`,
+    setup: ofAnalyst,
+    leak: indexIn('session'),
+  },
+  {
+    code: 'ViewCode',
+    clause: 'ENF-453',
+    what: 'one over a view over a table of which a masked role owns a partition, that its owner refreshes',
+    before: `create schema own authorization $analyst; create table public.lines (a int) partition by list (a);
+      create table own.part partition of public.lines for values in (1); create view public.pane as select * from public.lines;
+      create materialized view public.mv as select * from public.pane`,
+    setup: ofAnalyst,
+    leak: indexIn('owner'),
+  },
+  ...[
+    { what: 'of any type', type: 'anyelement' },
+    { what: 'of any array', type: 'anyarray', value: "array['a'::own.e]" },
+    { what: 'of a type of the role', type: 'own.e' },
+  ].map(
+    ({ what, type, value = "'a'::own.e" }): ExposureCase => ({
+      ...etl,
+      code: 'DefinerArgument',
+      clause: 'ENF-454',
+      what: `a definer function with an argument ${what}`,
+      severity: 'medium',
+      before: `${both}; create type own.e as enum ('a'); alter type own.e owner to $analyst; grant usage on type own.e to public; set role $etl;
+        create function desk.say(a ${type}) returns text language plpgsql security definer as
+        'begin return ${type === 'anyarray' ? 'a[1]' : 'a'}::text; end' set search_path = pg_catalog, pg_temp; revoke execute on function desk.say from public; reset role`,
+      setup: 'grant execute on function desk.say to $analyst',
+      leak: keepBy(
+        `create or replace function own.shown(own.e) returns text language sql as $f$ select own.keep()::text $f$;
+          drop cast if exists (own.e as text); create cast (own.e as text) with function own.shown(own.e)`,
+        `select desk.say(${value})`,
+        'session',
+        'drop cast (own.e as text)',
+      ),
+    }),
+  ),
 ]

@@ -1,0 +1,55 @@
+import { quoteIdentifier } from '../../db/quote.ts'
+import { type Definer, readDefiners } from './definers.ts'
+import { kind } from './exposure.ts'
+
+interface Argued {
+  readonly id: number
+  /** Types of masked roles; empty where an argument takes values of any type. */
+  readonly types: readonly string[]
+}
+
+/**
+ * A value of a type that a masked role made brings the role's code with it: casts, operators, output of a domain's base, functions of a
+ * range. A SECURITY DEFINER function that takes such a value runs that code as its owner, with the safest search path too.
+ */
+export const definerArgument = kind<Argued & { definer: Definer; list: string; roles: readonly string[] }>({
+  code: 'DefinerArgument',
+  severity: 'medium',
+  async read(scene) {
+    const { sql, book } = scene
+    const definers = new Map((await readDefiners(scene)).map((definer) => [definer.id, definer]))
+    if (definers.size === 0) return []
+    const rows = await sql<Argued[]>`
+      with recursive part as (
+        select p.oid as id, a.type from pg_catalog.pg_proc p cross join lateral unnest(p.proargtypes) a(type)
+        where p.oid = any(${[...definers.keys()]}::int8[]::oid[])
+        union
+        select p.id, next.type from part p join pg_catalog.pg_type t on t.oid = p.type cross join lateral (
+          select t.typbasetype as type where t.typtype = 'd'
+          union all select t.typelem where t.typtype = 'b' and t.typelem <> 0
+          union all select r.rngsubtype from pg_catalog.pg_range r
+            where t.oid in (r.rngtypid, (to_jsonb(r) ->> 'rngmultitypid')::oid)
+          union all select a.atttypid from pg_catalog.pg_attribute a
+            where t.typtype = 'c' and a.attrelid = t.typrelid and a.attnum > 0 and not a.attisdropped
+        ) next
+      )
+      select p.id::int8 as id, case when pg_catalog.bool_or(t.typtype = 'p') then '{}'
+        else pg_catalog.array_agg(t.oid::regtype::text order by t.oid) end as types
+      from part p join pg_catalog.pg_type t on t.oid = p.type join pg_catalog.pg_roles o on o.oid = t.typowner
+      where t.typtype = 'p' and t.typname ~ '^(any|_?record$)' or o.rolname = any(${book.ofWatched}::text[])
+      group by p.id order by p.id::regprocedure::text`
+    return rows.flatMap((row) => {
+      const definer = definers.get(row.id)
+      return definer?.grantees
+        ? [{ ...row, definer, list: definer.grantees.list, roles: definer.grantees.roles }]
+        : []
+    })
+  },
+  describe: ({ types, definer: { kind, signature, owner }, list }) => ({
+    objects: [{ kind, name: signature }, ...types.map((name) => ({ kind: 'type', name }))],
+    explanation: `It runs with the privileges of ${quoteIdentifier(owner)}, whose rights lead to raw values, and takes values of ${
+      types.length === 0 ? 'any type' : 'a type that a masked role owns'
+    }. Where the function casts, compares or prints such a value, it can call a function that the owner of the type chose, which then runs as ${quoteIdentifier(owner)}.`,
+    remedy: `REVOKE EXECUTE ON ROUTINE ${signature} FROM ${list} CASCADE`,
+  }),
+})
