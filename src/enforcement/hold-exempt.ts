@@ -54,5 +54,5 @@ export function describeHeld({ role: name }: HeldRole): string {
   if (name === null)
     return 'A login role of another database of the server was granted an exempt role, and people could connect to this one with it. It is not exempt. Where that database is not in service any more, REVOKE the exempt role FROM it.'
   const role = quoteIdentifier(name)
-  return `${role} is not exempt so far: login roles of another database of the server are members of it, and people could connect to this one with them. It counts once they have lost the role. Where that database is not in service any more, REVOKE ${role} FROM these login roles.`
+  return `${role} is not exempt so far: login roles of another database of the server are members of it, and people could connect to this one with them, or sessions from before they lost a role have not ended. It counts once they have lost the role and their sessions have ended. Where that database is not in service any more, REVOKE ${role} FROM these login roles, and end their sessions.`
 }

@@ -14,6 +14,8 @@ interface Role {
 }
 
 const goneAfterMs = 1000
+/** Most sessions have started by then, so that no role has to be made. Others wait for this too (`createNeighbourWarning`). */
+const startMs = 300
 const greatestOid = 2 ** 32 - 1
 
 class Undo extends Error {}
@@ -35,7 +37,7 @@ export async function endLoginSessions(
   const starting = scope === 'everywhere' ? await findStarting(database.sql, scope) : []
   const ended = await endShown(database, roles, scope)
   if (starting.length === 0) return ended
-  const left = await outwait(database.sql, starting, 'everywhere')
+  const left = await outwait(database.sql, starting, 'everywhere', startMs)
   const shown = starting.filter((one) => !left.includes(one)).map(({ pid }) => pid)
   return ended + (await endShown(database, roles, shown)) + (await endStarting(database, roles, left))
 }

@@ -22,7 +22,10 @@ export type SignOtherwise = (text: string) => {
   readonly newer: readonly string[]
 }
 
-const form = new RegExp(`^${loginMarkPrefix}([0-9a-f-]{36}) ([0-9a-f-]{36}) (\\S+?)( ending)?$`)
+/** The end of the mark of a login role whose sessions are to end. */
+export const endingMark = ' ending'
+
+const form = new RegExp(`^${loginMarkPrefix}([0-9a-f-]{36}) ([0-9a-f-]{36}) (\\S+?)(${endingMark})?$`)
 
 /** The beginning of the comments of all login roles of a database, or of those of one principal. */
 export function markPrefix(databaseId: string, principalId?: string): string {
@@ -35,7 +38,7 @@ export function markPrefix(databaseId: string, principalId?: string): string {
  */
 export function writeMark({ databaseId, principalId, ending }: Mark, oid: number, sign: Sign): string {
   const signature = sign(signedText({ databaseId, principalId }, oid))
-  return `${loginMarkPrefix}${databaseId} ${principalId} ${signature}${ending ? ' ending' : ''}`
+  return `${loginMarkPrefix}${databaseId} ${principalId} ${signature}${ending ? endingMark : ''}`
 }
 
 export function readMark(

@@ -5,6 +5,9 @@ import { isListed, listSession, type OpenEntry } from './read-open.ts'
 import { endSession, endSessionOf, findSessions, type Session } from './signal-session.ts'
 import { findStarting, outwait, type Starting } from './starting.ts'
 
+/** What starts for longer was delayed by its client, or the server is overloaded. */
+const startMs = 1000
+
 /** Sessions of roles that lost an exemption, as one server shows them. */
 export interface DueSessions {
   /** Also those that were told to end, which takes a moment. */
@@ -36,7 +39,7 @@ export async function endEach(sql: Sql, sessions: readonly Session[], standby?: 
 /** Sessions that PostgreSQL is still starting, which may be due. To be found before those that show their role: one becomes the other. */
 export async function findUnshown(sql: Sql, isPatient: boolean): Promise<Starting[]> {
   const starting = await findStarting(sql, 'here')
-  return isPatient ? await outwait(sql, starting, 'here') : starting
+  return isPatient ? await outwait(sql, starting, 'here', startMs) : starting
 }
 
 /**

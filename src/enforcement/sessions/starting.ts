@@ -7,9 +7,6 @@ export interface Starting {
   readonly transaction: string
 }
 
-/** Starts take milliseconds, unless the client has them delayed. */
-const startMs = 1000
-
 /**
  * Sessions that PostgreSQL is starting, of this database or of all. It checks the role that a client asks for, may sleep then
  * (`post_auth_delay`), and shows the session's role after that. From before the check until after it shows the role the session holds a
@@ -29,13 +26,14 @@ export async function findStarting(sql: Sql, scope: 'here' | 'everywhere'): Prom
   return found.filter(({ pid }) => !known.some((one) => one.pid === pid))
 }
 
-/** Returns those that have still not started after a moment. */
+/** Returns those that have still not started by then. Starts take milliseconds, unless the client has them delayed. */
 export async function outwait(
   sql: Sql,
   starting: readonly Starting[],
   scope: 'here' | 'everywhere',
+  ms: number,
 ): Promise<Starting[]> {
-  const until = Date.now() + startMs
+  const until = Date.now() + ms
   let left = [...starting]
   while (left.length > 0 && Date.now() < until) {
     await new Promise((resolve) => setTimeout(resolve, 20))

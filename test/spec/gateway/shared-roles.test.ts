@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe } from 'node:test'
 import { type Database, openDatabase } from '../../../src/db/database.ts'
 import { clause } from '../../support/clause.ts'
+import { openDelayed } from '../../support/delayed-session.ts'
 import { fillDirectory } from '../../support/directory.ts'
 import { bindingOf, createMaskedDatabase } from '../../support/masked-database.ts'
 import { emailRule, freshDatabase, policyUrl, useMasking } from '../../support/masking.ts'
@@ -40,8 +41,8 @@ forUsualCluster((cluster) => {
       masking.send('PUT', `${shop}/roleMappings/m`, { properties: { databaseRole, principalId: ana } })
     const unmap = () => masking.send('DELETE', `${shop}/roleMappings/m`)
     const notes = async () => (await masking.send('GET', `${policyUrl(shop)}/enforcement`)).body.notes
-    /** Ana, logged in to the shop, gives her role a password of her own and connects to the clinic with it. */
-    const connectRaw = async (): Promise<Database | null> => {
+    /** Ana, logged in to the shop, gives her role a password of her own: the address by which she connects to the clinic with it. */
+    const takeLogin = async (): Promise<string | null> => {
       const outcome = await masking.service().enforcement.prepareLogin(await idOf(shop), ana)
       if (outcome.kind !== 'ready') return null
       const role = outcome.login.role
@@ -49,7 +50,12 @@ forUsualCluster((cluster) => {
       const url = new URL(other?.url ?? '')
       url.username = encodeURIComponent(role)
       url.password = encodeURIComponent('of my own')
-      const session = openDatabase({ url: url.href, poolSize: 1, searchPath: 'public' })
+      return url.href
+    }
+    const connectRaw = async (): Promise<Database | null> => {
+      const url = await takeLogin()
+      if (url === null) return null
+      const session = openDatabase({ url, poolSize: 1, searchPath: 'public' })
       opened.push(session)
       return session
     }
@@ -65,7 +71,7 @@ forUsualCluster((cluster) => {
       for (const target of [one, other])
         await target.database.sql.unsafe(`create table public.person (id int, email text);
           insert into public.person values (1, '${raw}'); grant usage on schema public to public`)
-      for (const name of ['doctors', 'interns', 'surgeons', 'nurses']) {
+      for (const name of ['doctors', 'interns', 'surgeons', 'nurses', 'porters']) {
         const role = await other.createRole(name, 'NOLOGIN')
         await other.database.sql.unsafe(`grant select on public.person to "${role}"`)
       }
@@ -119,6 +125,26 @@ forUsualCluster((cluster) => {
             ({ code, target }: { code: string; target: string }) =>
               code === 'MappedRole' && target === doctors,
           ),
+        )
+        await exempt()
+        await unmap()
+      },
+    )
+
+    clause(
+      'GATE-322',
+      'A session of a login role that has not shown its role yet, as PostgreSQL is still starting it, ends like the others when…',
+      async () => {
+        if (!other) assert.fail()
+        const porters = other.role('porters')
+        assert.equal((await map(porters)).status, 201)
+        const url = await takeLogin()
+        await using delayed = await openDelayed(other.database, String(url), `-W 20 -c role=${porters}`)
+        await exempt(porters)
+        await assert.rejects(
+          delayed.query('select email from public.person'),
+          /terminat|connection error/,
+          'it took the role before the exemption counted',
         )
         await exempt()
         await unmap()
