@@ -1,3 +1,4 @@
+import { quoteQualified } from '../db/quote.ts'
 import type { Sql } from '../db/sql.ts'
 import type { Tx } from '../db/transaction.ts'
 import type { Closed, Guard, GuardState, NamedRole, Relation, Role, Snapshot } from './catalog.ts'
@@ -11,11 +12,11 @@ import { readViewSources } from './read-view-sources.ts'
 import type { TurnFacts } from './turn-facts.ts'
 import { listChosen } from './twins/assign-twin-owners.ts'
 import { chooseTwinOwner, readTwinRoles } from './twins/choose-twin-owner.ts'
-import { findStrays } from './twins/find-strays.ts'
+import { type FoundStray, findStrays } from './twins/find-strays.ts'
 import { readEmptied } from './twins/read-emptied.ts'
 import { readStrays, readTwins } from './twins/read-twins.ts'
 import { recognise, writeTwinMark } from './twins/recognise-twin-roles.ts'
-import { listUnread, refuseFlood } from './view-flood.ts'
+import { type FoundRelation, listUnread, refuseFlood } from './view-flood.ts'
 
 /** What does not depend on the policy: it is read beside it. */
 export interface Basics {
@@ -47,14 +48,8 @@ export async function observe(
   const twinRoles = await recognise(tx, named, facts, facts.twinKeepers, facts.twinKeys)
   const { name: twinOwner } = chooseTwinOwner(facts, twinRoles)
   const serving = listChosen({ ...facts, twinRoles })
-  const keptOids = facts.kept.map(({ oid }) => oid)
-  const { relations: found, twins: foundTwins } = await findRelations(
-    tx,
-    targets,
-    guard.isThere ? guard.schema : keptOids,
-    scope,
-    twinOwner,
-  )
+  const records = guard.isThere ? guard.schema : facts.kept
+  const { relations: found, twins: foundTwins } = await findRelations(tx, targets, records, scope, twinOwner)
   if (mode === 'all') refuseFlood(found)
   const deferred: ReadonlySet<number> =
     mode === 'all'
@@ -73,8 +68,7 @@ export async function observe(
   const locked: ReadonlySet<number> = mode === 'careful' ? await readLocked(tx) : new Set()
   const { statementTimeout, printing = {} } = facts
   const reading: Reading = { mode, locked, statementTimeout, printing }
-  const records = guard.isThere ? guard.schema : facts.kept
-  const [guards, surroundings, relations, strays, emptied, unreadViews] = await Promise.all([
+  const [guards, surroundings, relations, strays, emptied] = await Promise.all([
     guard.isThere
       ? readGuards(tx, guard, oids, names, scope)
       : facts.kept.map((row) => recallGuard(row, names)),
@@ -89,11 +83,11 @@ export async function observe(
       isWhole: scope === 'all',
     }),
     scope === 'all' ? readEmptied(tx, twinOwner) : [],
-    readUnread(
-      tx,
-      unread.map(({ oid }) => oid),
-    ),
   ])
+  const ours = [...twinRoles.filter(({ name, isOurs }) => isOurs || name === twinOwner), ...serving]
+  const wide = await findWideStrays(tx, strays, { found, ours, mode, exemptRoles })
+  const skipped = new Set([...unread, ...wide].map(({ oid }) => oid))
+  const wideNames = new Set(strays.filter(({ oid }) => skipped.has(oid)).map(keyOf))
   const held = new Set(relations.filter((one) => isHeld(one, mode, locked)).map(({ oid }) => oid))
   return {
     version,
@@ -112,16 +106,18 @@ export async function observe(
     guards,
     held,
     deferred,
-    unreadViews,
+    unreadViews: await readUnread(tx, [...skipped]),
     viewSources: await readViewSources(tx, relations, deferred),
     twins: await readTwins(
       tx,
-      guards.flatMap(({ oid, twin }) => (twin ? [{ ...twin, isHeld: held.has(oid) }] : [])),
+      guards.flatMap(({ oid, twin }) =>
+        twin && !skipped.has(oid) && !wideNames.has(keyOf(twin)) ? [{ ...twin, isHeld: held.has(oid) }] : [],
+      ),
       names,
       version,
       reading,
     ),
-    strays: await readStrays(tx, strays, unread, names, version),
+    strays: await readStrays(tx, strays, [...unread, ...wide], names, version),
     emptied,
     roles,
     departure: null,
@@ -130,6 +126,41 @@ export async function observe(
     writeTwinMark: (oid) => writeTwinMark(oid, facts.twinKeys),
     ...surroundings,
   }
+}
+
+const keyOf = ({ schema, name }: Pick<FoundStray, 'schema' | 'name'>) => quoteQualified(schema, name)
+
+/**
+ * Twins of views that were dropped, and the like, with too many columns and grants to be read. Their owners see no raw values, and could
+ * hold up everything else by them. `ours`: owners of twins that are in use.
+ */
+async function findWideStrays(
+  tx: Sql,
+  strays: readonly FoundStray[],
+  {
+    found,
+    ours,
+    mode,
+    exemptRoles,
+  }: {
+    found: readonly FoundRelation[]
+    ours: readonly { readonly oid: number }[]
+    mode: Reading['mode']
+    exemptRoles: readonly string[]
+  },
+): Promise<FoundRelation[]> {
+  const owners = new Set(ours.map(({ oid }) => oid))
+  const loose = strays.flatMap(({ recordedFor, measured }) =>
+    recordedFor === null && !owners.has(measured.owner) ? [measured] : [],
+  )
+  if (loose.length === 0) return []
+  if (mode === 'all') {
+    refuseFlood([...found, ...loose])
+    return []
+  }
+  const oids = [...found, ...loose].map(({ oid }) => oid)
+  const deferred = await readDeferred(tx, oids, exemptRoles)
+  return listUnread(loose.filter(({ oid }) => deferred.has(oid)))
 }
 
 /** Its twin can neither be compared nor changed. */

@@ -8,6 +8,7 @@ import type { Target } from './policy.ts'
 import type { Printing } from './print-by-halves.ts'
 import { isRestrictive, readDefinitions, readRestrictions } from './read-definitions.ts'
 import { selectStamp } from './stamp.ts'
+import { type Records, selectRecords } from './twins/find-strays.ts'
 import { selectStrangers } from './twins/select-strangers.ts'
 import { type FoundRelation, measureView, overLimit, selectReads } from './view-flood.ts'
 
@@ -19,17 +20,17 @@ const firstOfUsers = 16_384
  * relations; and, by themselves, those of them that are in schemas of twins, by oid. Temporary relations are left out, as no
  * other session reads them.
  * Relations of the server and of our records are never ours to change, whatever a record says.
- * `guarded`: the schema of our records, or the relations that the service keeps records of itself.
+ * `guarded`: the schema of our records, or those that the service keeps itself.
  */
 export async function findRelations(
   tx: Sql,
   targets: readonly Target[],
-  guarded: string | readonly number[],
+  guarded: Records,
   scope: 'all' | 'targets',
   twinOwner: string,
 ): Promise<{ relations: FoundRelation[]; twins: number[] }> {
   const guards = typeof guarded === 'string' ? tx`${tx(guarded)}.relation` : null
-  const kept = typeof guarded === 'string' ? [] : guarded
+  const kept = typeof guarded === 'string' ? [] : guarded.map(({ oid }) => oid)
   const seeds =
     guards && scope === 'all'
       ? tx`union select oid from ${guards}`
@@ -44,6 +45,8 @@ export async function findRelations(
         where w.ev_class = reached.oid and d.classid = 'pg_catalog.pg_rewrite'::regclass
           and d.refclassid = 'pg_catalog.pg_class'::regclass`
     : tx``
+  const twin = tx`(select x.oid from (${selectRecords(tx, guarded)}) g join pg_catalog.pg_namespace s on s.nspname = g.schema
+    join pg_catalog.pg_class x on x.relnamespace = s.oid and x.relname = g.name where g.oid = c.oid)`
   const found = await tx<(FoundRelation & { readonly isTwin: boolean })[]>`
     with recursive named as (
       select c.oid from unnest(${targets.map(({ schema }) => schema)}::text[], ${targets.map(({ table }) => table)}::text[]) as t(s, r)
@@ -65,7 +68,7 @@ export async function findRelations(
       ) next
     )
     select c.oid::int8 as oid, c.relowner::int8 as owner, h.oid is not null as "isTwin",
-      case when h.oid is null then ${measureView(tx)} end as view
+      case when h.oid is null then ${measureView(tx, twin)} end as view
     from reached join pg_catalog.pg_class c using (oid)
     join pg_catalog.pg_namespace n on n.oid = c.relnamespace
     left join pg_catalog.pg_roles h on h.oid = n.nspowner and h.rolname = ${twinOwner}

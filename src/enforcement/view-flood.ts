@@ -1,4 +1,4 @@
-import type { Sql } from '../db/sql.ts'
+import type { Query, Row, Sql } from '../db/sql.ts'
 import { sqlstate } from '../kernel/sqlstate.ts'
 
 export interface FoundRelation {
@@ -10,17 +10,22 @@ export interface FoundRelation {
     readonly name: string
     readonly isOfSuperuser: boolean
     readonly columns: number
-    /** Of the lists of privileges of the view and its columns, as stored. */
+    /** Of the lists of privileges of the view and its columns, as stored, and of its twin, which has the same owner. */
     readonly aclBytes: number
   } | null
 }
 
-/** Measures a view before anything of it is read: 1,600 columns with grants to many roles become megabytes of answers. */
-export function measureView(tx: Sql) {
+/**
+ * Measures a view before anything of it is read: 1,600 columns with grants to many roles become megabytes of answers. `twin`: the OID of its
+ * twin, an expression.
+ */
+export function measureView(tx: Sql, twin: Query<Row[]> = tx`null::oid`) {
   return tx`case when c.relkind = 'v' then jsonb_build_object('name', format('%I.%I', n.nspname, c.relname),
     'isOfSuperuser', coalesce((select rolsuper from pg_catalog.pg_roles where oid = c.relowner), false), 'columns', c.relnatts,
-    'aclBytes', coalesce(pg_catalog.pg_column_size(c.relacl), 0) + coalesce((select sum(pg_catalog.pg_column_size(a.attacl))
-      from pg_catalog.pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and a.attacl is not null), 0)) end`
+    'aclBytes', (select pg_catalog.sum(coalesce(pg_catalog.pg_column_size(m.relacl), 0) + coalesce((
+        select pg_catalog.sum(pg_catalog.pg_column_size(a.attacl)) from pg_catalog.pg_attribute a
+        where a.attrelid = m.oid and a.attnum > 0 and a.attacl is not null), 0))
+      from pg_catalog.pg_class m where m.oid in (c.oid, ${twin}))) end`
 }
 
 /** Of the relation `c`: what its rules read, by oid. */

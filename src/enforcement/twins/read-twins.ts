@@ -98,8 +98,8 @@ async function readUnprinted(
 }
 
 /**
- * Their definitions are not read, as that takes a lock. Twins of views that are `unread`, as they may wait, are left out: they belong to
- * the owners of these, which see no raw values.
+ * Their definitions are not read, as that takes a lock. Those that are `unread`, as they may wait, and twins of such views are left
+ * out: they belong to the owners of these, which see no raw values.
  */
 export async function readStrays(
   tx: Sql,
@@ -109,7 +109,7 @@ export async function readStrays(
   version: number,
 ): Promise<StrayTwin[]> {
   const waiting = new Set<number | null>(unread.map(({ oid }) => oid))
-  const strays = found.filter(({ recordedFor }) => !waiting.has(recordedFor))
+  const strays = found.filter(({ oid, recordedFor }) => !waiting.has(recordedFor ?? oid))
   const twins = await readUnprinted(
     tx,
     strays.map(({ schema, name }) => ({ schema, name, isHeld: true })),
@@ -117,7 +117,7 @@ export async function readStrays(
     version,
   )
   const byName = new Map(twins.map((twin) => [quoteQualified(twin.schema, twin.name), twin]))
-  return strays.flatMap((stray) => {
+  return strays.flatMap(({ measured: _, ...stray }) => {
     const twin = byName.get(quoteQualified(stray.schema, stray.name))
     return twin ? [{ ...twin, ...stray }] : []
   })

@@ -117,5 +117,49 @@ forEachCluster((cluster) => {
         await reconcile(target.database, policy([]))
       },
     )
+
+    clause(
+      'ENF-424',
+      'Grants on the twin of a view count as grants on the view (ENF-236): its owner owns the twin.…',
+      async () => {
+        await run(`create schema if not exists lair authorization "${analyst}"; create table app.salary (id int, pay text);
+          insert into app.salary values (1, '${canary}'); grant select on app.salary to "${analyst}"`)
+        const others: string[] = []
+        for (let at = 0; at < 60; at++) others.push(`"${await target.createRole(`grantee${at}`, 'NOLOGIN')}"`)
+        const columns = Array.from({ length: 1600 }, (_, at) => `c${at}`)
+        await readAs(
+          'analyst',
+          `create view lair.small as select mail from app.people;
+          create view lair.wide as select ${columns.map((column) => `id as ${column}`).join()} from app.people`,
+        )
+        await reconcile(target.database, policy([mail]))
+        await readAs('analyst', `grant select (${columns.join()}) on masked_lair.wide to ${others.join()}`)
+        const pay = rule('app.salary.pay')
+        const turn = async (...rules: (typeof mail)[]) => {
+          let closings = 0
+          const onClosed = async () => void closings++
+          const error = await reconcile(target.database, policy(rules), { onClosed }).catch(
+            (thrown) => thrown,
+          )
+          assert.equal(closings, 1)
+          assert.ok(error instanceof PartlyEnforced, String(error))
+          assert.equal(judgeUnfinished(error.outcome, error.unfinished, []).state, null)
+          return error.unfinished.map((one) => one.target)
+        }
+        assert.deepEqual(await turn(mail, pay), ['lair.wide'])
+        assert.deepEqual(await readAs('analyst', 'select pay from masked_app.salary'), [{ pay: 'XXXX' }])
+
+        await readAs('analyst', 'drop view lair.wide')
+        assert.deepEqual(await turn(mail, pay, rule('app.people.id')), ['masked_lair.wide'])
+        assert.deepEqual(await readAs('analyst', 'select * from masked_app.people'), [
+          { id: 0, mail: 'XXXX' },
+        ])
+        assert.deepEqual(await readAs('analyst', 'select mail from masked_lair.small'), [{ mail: 'XXXX' }])
+        await readAs('analyst', `revoke all on masked_lair.wide from ${others.join()}`)
+        await reconcile(target.database, policy([mail]))
+        assert.deepEqual(await run(`select from pg_class where relname = 'wide'`), [])
+        await reconcile(target.database, policy([]))
+      },
+    )
   })
 })
