@@ -104,7 +104,7 @@ forEachCluster((cluster) => {
     clause('ENF-265', `${stays}…`, async () => {
       await prepareRelease()
       await act("begin; comment on view masked_lair.early is 'x'")
-      const turn = reconcile(target.database, rules)
+      const turn = reconcile(target.database, rules, { lockTimeoutMs: 20_000 })
       await waits('masked_lair.early')
       await actBeside(exchange)
       await act('commit')

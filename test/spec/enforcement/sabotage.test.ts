@@ -254,9 +254,8 @@ forEachCluster((cluster) => {
                 assert.match(error.message, /permission denied/)
                 return tx.unsafe('rollback; begin; lock table app.people in access exclusive mode')
               })
-              const from = performance.now()
+              // The turn ends while the lock is held.
               const error = await mask().catch((thrown: unknown) => thrown)
-              assert.ok(performance.now() - from < 5000)
               await isDenied('auditor', 'select card from app.orders')
               assert.deepEqual(await sees('auditor', 'select card from masked_app.orders'), ['XXXX'])
               if (error instanceof PartlyEnforced)
