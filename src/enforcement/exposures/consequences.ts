@@ -82,6 +82,14 @@ const kinds: readonly RemedyKind[] = [
     alternative: null,
   },
   {
+    pattern: /^ALTER SUBSCRIPTION /m,
+    affects:
+      'Changes that arrive: they are applied as the owner of each table, whose row policies and privileges count.',
+    undo: 'The same statement with run_as_owner = true.',
+    isDangerous: false,
+    alternative: null,
+  },
+  {
     pattern: /^ALTER (POLICY|PUBLICATION|TABLE) /m,
     affects: 'Rows that roles see through it, or subscribers that get them.',
     undo: 'The same statement with the former value.',

@@ -29,6 +29,7 @@ import { readRoleBook } from './role-book.ts'
 import { roleKinds } from './roles.ts'
 import { routineOwner } from './routine-owner.ts'
 import { sequenceValues } from './sequence-values.ts'
+import { subscriptionCode } from './subscription-code.ts'
 import { viewCode } from './view-code.ts'
 
 /** Every kind of way around a mask that is looked for. */
@@ -39,6 +40,7 @@ export const exposureKinds: readonly ExposureKind[] = [
   ...codeGrantKinds,
   foreignKeyCode,
   partitionCode,
+  subscriptionCode,
   policyCode,
   viewCode,
   definerFunctions,

@@ -23,18 +23,20 @@ interface Found {
 /**
  * A statement about a table is about the partitions and children below it, with one check of privileges at the top. The owner of a
  * partition chooses its checks and indexes, which PostgreSQL evaluates when it plans the statement, and its triggers. They run as the role
- * of the statement, and for a foreign key as the owner of the table, whichever role changed the other table.
+ * of the statement, for a foreign key as the owner of the table, whichever role changed the other table, and for a subscription as that
+ * owner since PostgreSQL 16.
  */
 export const partitionCode = kind<Found>({
   code: 'PartitionCode',
   severity: 'medium',
   async read(scene) {
     const { sql, book } = scene
-    // Keys look at tables without their children, unless these are partitions.
+    // Keys look at tables without their children, unless these are partitions, and subscriptions too.
     const rows = await sql<PartRow[]>`
       with recursive keyed as materialized (
         select conrelid as oid from pg_catalog.pg_constraint where contype = 'f'
         union select confrelid from pg_catalog.pg_constraint where contype = 'f'
+        union select srrelid from pg_catalog.pg_subscription_rel
       ), above as (
         select c.oid as child, c.oid as at, 0 as depth
         from pg_catalog.pg_class c join pg_catalog.pg_roles m on m.oid = c.relowner and m.rolname = any(${book.ofWatched}::text[])
@@ -82,7 +84,7 @@ export const partitionCode = kind<Found>({
       objects: [{ kind: 'table', name: parent }, ...children.map((name) => ({ kind: 'table', name }))],
       explanation: `${quoteIdentifier(maker)} owns ${many ? 'tables' : 'a table'} below ${parent}, which belongs to ${quoteIdentifier(owner)}, whose rights lead to raw values. It chooses ${many ? 'their' : 'its'} checks, indexes and triggers, and PostgreSQL runs these as the role that reads or writes ${parent}${
         hasKey
-          ? ', and for a foreign key as the owner of the table, whichever role changes the other one'
+          ? ', and for a foreign key or a subscription as the owner of the table, whichever role changes the other one'
           : ', such as its owner'
       }. Look at them before you give ${many ? 'the tables' : 'the table'} another owner.`,
       remedy: children.map((name) => `ALTER TABLE ${name} OWNER TO ${quoteIdentifier(owner)}`).join(';\n'),
