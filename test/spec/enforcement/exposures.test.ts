@@ -146,6 +146,12 @@ forEachCluster((cluster) => {
   )
 
   clause(
+    'ENF-456',
+    'A masked role with SET or ALTER SYSTEM on `session_replication_role` or `event_triggers` is listed as medium (`ParameterGrant`)…',
+    playAll('ENF-456'),
+  )
+
+  clause(
     'ENF-113',
     "A row policy that compares a masked column with a value of the reader's choice, a setting or a row of a table that…",
     playAll('ENF-113'),
