@@ -1,4 +1,5 @@
 import type { Database } from '../db/database.ts'
+import type { Place } from '../db/database-url.ts'
 import { type Claimant, describeMasked } from './guard/claim.ts'
 import { type DriftWatch, watchDrift } from './guard/watch-drift.ts'
 import type { Target } from './policy.ts'
@@ -13,6 +14,8 @@ export interface BoundTarget extends StandbyTarget {
   /** The names by which it logs in. */
   readonly login: { readonly user: string; readonly database: string }
   connect(): Database
+  /** The servers of its cluster that it lists. */
+  readonly places: readonly Place[]
   /** The tables that rules name. */
   readTables(): Promise<readonly Target[]>
   /** Records that the binding logged in. Returns the name of another resource that was bound to the database before. */

@@ -7,6 +7,7 @@ import type { ControllerOptions } from './controller-options.ts'
 import type { Outcome } from './in-turn.ts'
 import { isAsMeant } from './is-as-meant.ts'
 import { createNoteLog } from './logins/create-note-log.ts'
+import { createStandbyEnding } from './logins/end-at-standbys.ts'
 import { createNeighbourFinder } from './logins/find-neighbours.ts'
 import { type LoginOutcome, Logins, loginCodes, noLogins } from './logins/logins.ts'
 import { foreignServer } from './notes.ts'
@@ -66,8 +67,17 @@ export class Controller {
     const bindingOf = this.#connections.keyOf.bind(this.#connections)
     this.#logins = new Logins({ source, keys, log, bindingOf, readExemptElsewhere })
     this.#policies = new PolicyReader({ ...options, logins: this.#logins })
+    const endAtStandbys = createStandbyEnding({
+      logins: this.#logins,
+      listOthers: (databaseId, primary) => {
+        const target = this.#connections.targetOf(databaseId)
+        if (!target) throw new Error('the binding was removed')
+        return this.standbys.listOthers(databaseId, target, primary)
+      },
+    })
     const parts = {
       ...options,
+      endAtStandbys,
       connections: this.#connections,
       logins: this.#logins,
       policies: this.#policies,
@@ -82,6 +92,7 @@ export class Controller {
       connections: this.#connections,
       logins: this.#logins,
       log,
+      endAtStandbys,
       audit: (id) => this.#audit(id),
     })
   }
@@ -224,7 +235,9 @@ export class Controller {
       const { heldRoles = [] } = outcome.policy
       const warned = this.#warnNeighbours(heldRoles)
       const notes = [...settled.notes, ...open.notes, ...database.strangers().map(foreignServer)]
-      const left = { ...open, notes, writes, renewed: known ? loginCodes : [] }
+      const ended = await this.#steps.endAtStandbys(databaseId, database, settled, occasion, writes)
+      const renewed = known ? loginCodes : []
+      const left = { ...open, notes, writes, renewed, unended: ended.pending }
       const facts = { drifted, lastChange }
       const written = await this.#steps.writeState(databaseId, database, outcome, unfinished, left, facts)
       if (drifted) {
@@ -233,7 +246,7 @@ export class Controller {
       }
       if (outcome.desired.masked.length > 0 && !this.#closed)
         await this.#connections.watch(databaseId, () => this.#audit(databaseId))
-      await this.#logins.sweep(database, settled)
+      await this.#logins.sweep(database, { ...settled, left: ended.left })
       if ('error' in logins) throw logins.error
       if (heldRoles.length === 0 || occasion !== 'change') return written
       await warned

@@ -8,7 +8,8 @@ import type { HeldRole, Policy } from './policy.ts'
 
 /**
  * The policy without the roles that would newly be exempt, by an entry or as members of an entry's role, while a login role of another
- * database is one of them or their member: a person could connect to this database with it. Roles that are exempt already stay, as a role that
+ * database is one of them or their member: a person could connect to this database with it. So could a session of a login role that has
+ * lost them, at whichever server, until it has ended. Roles that are exempt already stay, as a role that
  * administers one could end the exemption by a grant.
  */
 export async function holdExempt(
@@ -54,5 +55,5 @@ export function describeHeld({ role: name }: HeldRole): string {
   if (name === null)
     return 'A login role of another database of the server was granted an exempt role, and people could connect to this one with it. It is not exempt. Where that database is not in service any more, REVOKE the exempt role FROM it.'
   const role = quoteIdentifier(name)
-  return `${role} is not exempt so far: login roles of another database of the server are members of it, and people could connect to this one with them, or sessions from before they lost a role have not ended. It counts once they have lost the role and their sessions have ended. Where that database is not in service any more, REVOKE ${role} FROM these login roles, and end their sessions.`
+  return `${role} is not exempt so far: login roles of another database of the server are members of it, and people could connect to this one with them, or sessions from before they lost a role have not ended, at standbys too. It counts once they have lost the role and their sessions have ended. Where that database is not in service any more, REVOKE ${role} FROM these login roles, end their sessions, and DROP those that have lost it.`
 }

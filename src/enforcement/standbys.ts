@@ -18,6 +18,9 @@ export interface StandbyTarget {
   connectTo(place: Place): Database
 }
 
+/** A binding with the servers that it lists, whether or not they serve sessions. */
+type ListedTarget = Pick<StandbyTarget, 'key' | 'connectTo'> & { readonly places: readonly Place[] }
+
 interface Controller {
   connect(databaseId: string): Promise<Database | null>
 }
@@ -173,6 +176,14 @@ export class Standbys {
       : { pending: describeBehind(behind), notes, dueMs: lookAgainMs, lastTurn }
   }
 
+  /** The servers that the binding lists beside the primary, by host:port. */
+  listOthers(databaseId: string, target: ListedTarget, primary: Database): ReadonlyMap<string, AskedServer> {
+    // The primary of one host is not known by its place.
+    const servers = target.places.length > 1 ? target.places : []
+    const others = servers.filter((place) => !isAt(primary.primary(), place))
+    return new Map(others.map((place) => [nameOf(place), this.#follow(databaseId, target, place)]))
+  }
+
   async close(): Promise<void> {
     await Promise.all([...this.#followers.values()].map(({ database }) => database.close()))
   }
@@ -210,7 +221,7 @@ export class Standbys {
     }
   }
 
-  #follow(databaseId: string, target: StandbyTarget, place: Place): Follower {
+  #follow(databaseId: string, target: Pick<StandbyTarget, 'key' | 'connectTo'>, place: Place): Follower {
     const name = `${databaseId} ${place.host}:${place.port}`
     const known = this.#followers.get(name)
     if (known?.key === target.key) return known

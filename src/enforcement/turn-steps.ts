@@ -6,6 +6,7 @@ import type { Connections } from './connections.ts'
 import type { ControllerOptions } from './controller-options.ts'
 import { describeHeld } from './hold-exempt.ts'
 import { isGuarded, type Outcome } from './in-turn.ts'
+import type { EndAtStandbys, EndedAtStandbys } from './logins/end-at-standbys.ts'
 import { createNeighbourFinder } from './logins/find-neighbours.ts'
 import type { Logins, SettledLogins } from './logins/logins.ts'
 import type { Note } from './plan.ts'
@@ -24,12 +25,15 @@ import type { OrderedWrites } from './states/ordered-writes.ts'
 import type { Enforced, Report } from './states/state-store.ts'
 import type { Unfinished } from './unfinished.ts'
 
+type Writes = ReturnType<OrderedWrites['begin']>
+
 interface Parts extends Pick<ControllerOptions, 'source' | 'states' | 'loginKeys' | 'leaseOf' | 'log'> {
   readonly connections: Connections
   readonly logins: Logins
   readonly policies: PolicyReader
   readonly releases: ReleaseWatch
   readonly standbys: Standbys
+  readonly endAtStandbys: EndAtStandbys
   readonly auditEveryMs: number
   /** Null: no audit is due. */
   readonly auditAfter: (databaseId: string, ms: number | null) => void
@@ -113,6 +117,27 @@ export class TurnSteps {
     return left
   }
 
+  /** Ends sessions of login roles that lost something at the other servers of the binding. */
+  async endAtStandbys(
+    databaseId: string,
+    database: Database,
+    logins: SettledLogins,
+    occasion: Occasion,
+    writes: Writes,
+  ): Promise<EndedAtStandbys> {
+    // No change waits for them.
+    const strays = occasion === 'audit' ? [...logins.logins, ...logins.dismissed] : []
+    const suspend = (reason: string) => this.#suspend(databaseId, writes, reason)
+    return await this.#parts.endAtStandbys(databaseId, database, logins, { strays, suspend })
+  }
+
+  async #suspend(databaseId: string, writes: Writes, reason: string): Promise<void> {
+    await writes.fail(
+      () => {},
+      () => this.#parts.states.suspendEnforced(databaseId, reason),
+    )
+  }
+
   async writeState(
     databaseId: string,
     database: Database,
@@ -121,11 +146,14 @@ export class TurnSteps {
     {
       writes,
       renewed,
+      unended,
       ...left
     }: LeftOpen & {
-      readonly writes: ReturnType<OrderedWrites['begin']>
+      readonly writes: Writes
       /** Codes of which the notes are complete. */
       readonly renewed: readonly Note['code'][]
+      /** Where sessions of login roles that lost something may go on; empty: nowhere. */
+      readonly unended: string
     },
     { drifted, lastChange }: Pick<Enforced, 'drifted' | 'lastChange'>,
   ): Promise<Report | undefined> {
@@ -140,11 +168,7 @@ export class TurnSteps {
     const judgement = judgeUnfinished(outcome, unfinished, clearing.blockers)
     const target = this.#parts.connections.targetOf(databaseId)
     const record = { schema, open: left.open }
-    const suspend = (reason: string) =>
-      writes.fail(
-        () => {},
-        () => states.suspendEnforced(databaseId, reason),
-      )
+    const suspend = (reason: string) => this.#suspend(databaseId, writes, reason)
     const lease = this.#parts.leaseOf(databaseId)
     const lag = await this.#parts.standbys.judge(databaseId, target, database, { record, lease, suspend })
     this.#parts.auditAfter(databaseId, lag.dueMs)
@@ -152,7 +176,7 @@ export class TurnSteps {
     const codes = left.hadOpen ? [...renewed, 'OpenSession' as const] : renewed
     const notes = await mergeNotes(states, databaseId, outcome, more, codes)
     const held = joinReasons(outcome.policy.heldRoles?.map(describeHeld) ?? [])
-    if (judgement.state === null && lag.pending === null && held === '')
+    if (judgement.state === null && lag.pending === null && held === '' && unended === '')
       return await writes.write(expect, () =>
         states.writeEnforced(databaseId, {
           notes,
@@ -163,7 +187,7 @@ export class TurnSteps {
         }),
       )
     const missing = judgement.lacksPrivilege ? await findMissing(() => this.#parts.ask(databaseId)) : null
-    const reason = [judgement.reason, lag.pending, missing, held].filter(Boolean).join(' ')
+    const reason = [judgement.reason, lag.pending, unended, missing, held].filter(Boolean).join(' ')
     log.warn({ databaseId, reason }, 'some relations could not be enforced')
     const state = judgement.state ?? 'Pending'
     return void (await writes.fail(expect, () => states.writeFailure(databaseId, state, reason, notes)))

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { Connections } from './connections.ts'
+import type { EndAtStandbys } from './logins/end-at-standbys.ts'
 import type { Logins } from './logins/logins.ts'
 import type { HeldRole } from './policy.ts'
 
@@ -7,6 +8,7 @@ interface Options {
   readonly connections: Connections
   readonly logins: Logins
   readonly log: Logger
+  readonly endAtStandbys: EndAtStandbys
   audit(databaseId: string): void
 }
 
@@ -17,13 +19,16 @@ const limitMs = 2_000
  * Login roles of other databases of the server lose a role before it becomes exempt here. Asks all of them at once, outside of turns.
  * Resolves when they have answered, or after `limitMs`; what they answer is not relied on (`holdExempt`).
  */
-export function createNeighbourWarning({ connections, logins, log, audit }: Options) {
+export function createNeighbourWarning({ connections, logins, log, audit, endAtStandbys }: Options) {
   const asked = new Map<string, Promise<void>>()
   const ask = async (id: string): Promise<void> => {
     try {
       const neighbour = await connections.openFit(id)
+      const settled = neighbour && (await logins.settle(neighbour, id))
+      if (!settled) return
       // Two databases that wait for each other would have themselves audited without a pause.
-      if (neighbour && (await logins.settle(neighbour, id)).changed > 0) audit(id)
+      if (settled.changed > 0) audit(id)
+      await endAtStandbys(id, neighbour, settled)
     } catch (err) {
       log.warn({ databaseId: id, err }, 'login roles could not be kept from a role that is exempt elsewhere')
     }

@@ -82,7 +82,7 @@ export async function createLogin(
   const [made] = await tx<{ oid: number }[]>`
     select oid::int8 as oid from pg_catalog.pg_roles where rolname = ${name}::text::name`
   if (!made) throw new Error('a role that was made is not there')
-  await tx.unsafe(mark(role, { oid: made.oid, mark: owner }, false, sign).sql)
+  await tx.unsafe(mark(role, { oid: made.oid, mark: owner }, { ending: false }, sign).sql)
   for (const of of memberOf) await tx.unsafe(grant(role, of, version).sql)
 }
 

@@ -1,6 +1,6 @@
 import { quoteIdentifier, quoteLiteral } from '../../db/quote.ts'
 import type { Step } from '../plan.ts'
-import { type Mark, type Sign, writeMark } from './mark.ts'
+import { type Mark, type Owner, type Sign, writeMark } from './mark.ts'
 import type { LoginSnapshot, Membership, ObservedLogin } from './observe-logins.ts'
 
 /** The login role that a principal is to have, and its memberships. */
@@ -62,11 +62,13 @@ export function diffLogins(
 }
 
 function diffLogin(
-  { version, taken }: LoginSnapshot,
+  snapshot: LoginSnapshot,
   login: ObservedLogin,
   wanted: WantedLogin | undefined,
   sign: Sign,
 ): LoginChange {
+  const { version, taken } = snapshot
+  const ending = endingOf(snapshot)
   // A name that belongs to another role is not taken.
   const name = wanted === undefined || taken.has(wanted.role) ? login.name : wanted.role
   const steps = name === login.name ? [] : [rename(login.name, name)]
@@ -81,25 +83,34 @@ function diffLogin(
       steps.push(grant(role, of, version))
   const isLosing = lost.length > 0 || reduced.length > 0
   if ((isLosing && !login.mark.ending) || login.isAdopted)
-    steps.push(mark(role, login, isLosing || login.mark.ending, sign))
+    steps.push(mark(role, login, isLosing || login.mark.ending ? ending : login.mark, sign))
   // By the name that it has: to be renamed it may have to wait as well.
   const former = quoteIdentifier(login.name)
   const revoking = [
     ...revokeAll(former, login, lost),
     ...alter(former, reduced),
-    ...(isLosing && !login.mark.ending ? [mark(former, login, true, sign)] : []),
+    ...(isLosing && !login.mark.ending ? [mark(former, login, ending, sign)] : []),
   ]
-  return { login, steps, otherwise: lockOut(login, lost, sign), revoking, isLosing }
+  return { login, steps, otherwise: lockOut(snapshot, login, lost, sign), revoking, isLosing }
 }
 
 /** Each by itself: what cannot be done does not keep the rest from being done. */
-function lockOut(login: ObservedLogin, lost: readonly Membership[], sign: Sign): Step[] {
+function lockOut(
+  snapshot: LoginSnapshot,
+  login: ObservedLogin,
+  lost: readonly Membership[],
+  sign: Sign,
+): Step[] {
   const role = quoteIdentifier(login.name)
   return [
     ...(login.canLogin ? [{ sql: `ALTER ROLE ${role} NOLOGIN`, why: 'it has more than it should' }] : []),
     ...revokeAll(role, login, lost),
-    ...(login.canLogin && !login.mark.ending ? [mark(role, login, true, sign)] : []),
+    ...(login.canLogin && !login.mark.ending ? [mark(role, login, endingOf(snapshot), sign)] : []),
   ]
+}
+
+function endingOf({ hasOthers }: LoginSnapshot): Pick<Mark, 'ending' | 'left'> {
+  return { ending: true, left: hasOthers ? null : undefined }
 }
 
 function alter(role: string, attributes: readonly string[]): Step[] {
@@ -135,11 +146,11 @@ function by(grantor: string | null): string {
 
 export function mark(
   role: string,
-  { oid, mark: { databaseId, principalId } }: { readonly oid: number; readonly mark: Omit<Mark, 'ending'> },
-  ending: boolean,
+  { oid, mark: { databaseId, principalId } }: { readonly oid: number; readonly mark: Owner },
+  { ending, left }: Pick<Mark, 'ending' | 'left'>,
   sign: Sign,
 ): Step {
-  const comment = writeMark({ databaseId, principalId, ending }, oid, sign)
+  const comment = writeMark({ databaseId, principalId, ending, left }, oid, sign)
   return {
     sql: `COMMENT ON ROLE ${role} IS ${quoteLiteral(comment)}`,
     why: ending ? 'its sessions are to end' : 'it is ours',

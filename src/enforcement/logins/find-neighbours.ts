@@ -4,7 +4,7 @@ import { findStarting } from '../sessions/starting.ts'
 import { endingMark, readMark } from './mark.ts'
 import type { LoginKeys } from './ports.ts'
 
-/** Another database, of which a login role is a member of a role of this server, or may act as it in a session from before. */
+/** A database, of which a login role is a member of a role of this server, or may act as it in a session from before. */
 export interface Neighbour {
   readonly databaseId: string
   /** The OID of the role. */
@@ -15,7 +15,8 @@ export interface Neighbour {
 
 /**
  * Asks the server of the roles, given by OID, for the other databases whose login roles are members of them at any depth, or may have been
- * before they lost something, as long as sessions of theirs may be open in this one.
+ * before they lost something, as long as sessions of theirs may be open in this one. At standbys that is not known: there login roles of
+ * this database count as well, until their sessions have ended.
  */
 export function createNeighbourFinder(databaseId: string, keys: Pick<LoginKeys, 'sign' | 'signOtherwise'>) {
   return async (sql: Sql, roles: readonly number[]): Promise<Neighbour[]> => {
@@ -34,16 +35,20 @@ export function createNeighbourFinder(databaseId: string, keys: Pick<LoginKeys, 
       union all
       select r.oid::int8, d.objoid::int8, d.description, false from pg_catalog.pg_shdescription d, pg_catalog.pg_roles r
       -- Login roles have no members (GATE-07).
-      where ${hasMark(endingMark)} and r.oid = any(${roles}::int8[]::oid[])
+      where ${hasMark(`${endingMark}%`)} and r.oid = any(${roles}::int8[]::oid[])
         and not exists (select from pg_catalog.pg_shdescription d where d.objoid = r.oid and ${hasMark('')})`
     const found = rows.flatMap(({ holds, oid, comment, isMember }) => {
       const mark = readMark(comment, oid, keys)
-      const isOther = mark && mark.databaseId !== databaseId && (isMember || mark.ending)
-      return isOther ? [{ databaseId: mark.databaseId, holds, login: oid, isMember }] : []
+      if (!mark) return []
+      const isLeft = !isMember && mark.left !== undefined
+      const isOther = mark.databaseId !== databaseId && (isMember || mark.ending)
+      return isLeft || isOther
+        ? [{ databaseId: mark.databaseId, holds, login: oid, isSure: isMember || isLeft }]
+        : []
     })
-    const former = new Set(found.filter(({ isMember }) => !isMember).map(({ login }) => login))
+    const former = new Set(found.filter(({ isSure }) => !isSure).map(({ login }) => login))
     const open = former.size === 0 ? former : await findOpen(sql, former)
-    return found.flatMap(({ isMember, ...one }) => (isMember || open.has(one.login) ? [one] : []))
+    return found.flatMap(({ isSure, ...one }) => (isSure || open.has(one.login) ? [one] : []))
   }
 }
 

@@ -7,15 +7,16 @@ import { sqlstate } from '../../kernel/sqlstate.ts'
 import { FewAtOnce } from '../few-at-once.ts'
 import { idleMs } from '../lease.ts'
 import type { Note } from '../plan.ts'
+import { readMark } from '../read-replay.ts'
 import { type Applied, applyLogins, createLogin, dropLogin, renewPassword } from './apply-logins.ts'
 import { type LoginChange, type LoginPlan, mark } from './diff-logins.ts'
 import { endLoginSessions, waitUntilGone } from './end-login-sessions.ts'
 import type { ObservedLogin } from './observe-logins.ts'
 import { findLogin, isEmpty, planLogins, refuse } from './plan-logins.ts'
-import type { LoginOutcome, LoginPassword, LoginsOptions, SettledLogins } from './ports.ts'
+import type { LeftLogin, LoginOutcome, LoginPassword, LoginsOptions, SettledLogins } from './ports.ts'
 import { noGrants, revokeLoginGrants } from './revoke-login-grants.ts'
 
-export type { LoginKeys, LoginOutcome, LoginRights, LoginSource, SettledLogins } from './ports.ts'
+export type { LeftLogin, LoginKeys, LoginOutcome, LoginRights, LoginSource, SettledLogins } from './ports.ts'
 export { loginCodes, noLogins } from './ports.ts'
 
 type Made = 'changed' | 'nothing' | 'blocked'
@@ -87,7 +88,8 @@ export class Logins {
     for (let attempt = 1; ; attempt++) {
       const planned = await planLogins(this.#options, database.sql, databaseId)
       const { snapshot, wanted, plan, notes } = planned
-      ended += await this.#endMarked(database, snapshot.logins)
+      const marked = await this.#endMarked(database, snapshot.logins)
+      ended += marked.ended
       ended += await this.#endStrays(database, snapshot.logins)
       if (isEmpty(plan) || attempt === attempts) {
         // Not before a login: its grantors could delay it by locks.
@@ -100,6 +102,7 @@ export class Logins {
           notes: [...notes, ...(isEmpty(plan) ? [] : blocked.map(blockedNote)), ...grants.notes],
           logins: snapshot.logins.filter(({ mark }) => wanted.has(mark.principalId)),
           dismissed: snapshot.logins.filter(({ mark }) => !wanted.has(mark.principalId)),
+          left: marked.left,
         }
       }
       const applied = await this.#change(
@@ -122,8 +125,11 @@ export class Logins {
   }
 
   /** Takes away roles that have nothing left. After the masks: these may have given them something. */
-  async sweep(database: Database, { dismissed }: SettledLogins): Promise<void> {
-    const empty = dismissed.filter(({ memberships, canLogin }) => memberships.length === 0 && !canLogin)
+  async sweep(database: Database, { dismissed, left }: SettledLogins): Promise<void> {
+    const isLeft = (oid: number) => left.some((each) => each.oid === oid)
+    const empty = dismissed.filter(
+      ({ oid, memberships, canLogin }) => memberships.length === 0 && !canLogin && !isLeft(oid),
+    )
     if (empty.length === 0) return
     const oids = empty.map(({ oid }) => oid)
     const drop = database.transaction(async (tx) => {
@@ -246,17 +252,35 @@ export class Logins {
     await pause(25 * 2 ** attempt)
   }
 
-  /** Stays marked until it has been done. */
-  async #endMarked(database: Database, logins: readonly ObservedLogin[]): Promise<number> {
+  /** Stays marked until it has been done: first here, then at the other servers (`finishLeft`). */
+  async #endMarked(
+    database: Database,
+    logins: readonly ObservedLogin[],
+  ): Promise<{ ended: number; left: LeftLogin[] }> {
     const ending = logins.filter(({ mark }) => mark.ending)
-    if (ending.length === 0) return 0
+    const before = logins.flatMap(({ oid, mark: { left } }) => (left ? [{ oid, left }] : []))
+    if (ending.length === 0) return { ended: 0, left: before }
     const ended = await endLoginSessions(database, ending)
-    for (const login of ending) await this.#unmark(database.sql, login)
+    // Undefined where the binding has one host.
+    const left = database.primary() && (await readMark(database)).lsn
+    for (const login of ending) await this.#remark(database.sql, login, left)
     if (ended > 0) {
       this.#options.log.info({ ended }, 'sessions of login roles that lost rights ended')
       await waitUntilGone(database.sql, ending)
     }
-    return ended
+    return {
+      ended,
+      left: [...before, ...(left === undefined ? [] : ending.map(({ oid }) => ({ oid, left })))],
+    }
+  }
+
+  /** Their sessions have ended at every server. A role that has lost something more meanwhile stays marked. */
+  async finishLeft(database: Database, databaseId: string, done: readonly LeftLogin[]): Promise<void> {
+    if (done.length === 0) return
+    const { snapshot } = await planLogins(this.#options, database.sql, databaseId)
+    const isDone = ({ oid, mark }: ObservedLogin) =>
+      done.some((each) => each.oid === oid && each.left === mark.left)
+    for (const login of snapshot.logins.filter(isDone)) await this.#remark(database.sql, login, undefined)
   }
 
   /** A principal that set its own password can connect to other databases of the server until the password expires. */
@@ -266,9 +290,10 @@ export class Logins {
     return ended
   }
 
-  async #unmark(sql: Sql, login: ObservedLogin): Promise<void> {
+  async #remark(sql: Sql, login: ObservedLogin, left: string | undefined): Promise<void> {
     try {
-      await sql.unsafe(mark(quoteIdentifier(login.name), login, false, this.#options.keys.sign).sql)
+      const { keys } = this.#options
+      await sql.unsafe(mark(quoteIdentifier(login.name), login, { ending: false, left }, keys.sign).sql)
     } catch (error) {
       if (!isBeaten(error)) throw error
     }

@@ -9,6 +9,11 @@ export interface Owner {
 export interface Mark extends Owner {
   /** Rights were taken from it, and its sessions have not been ended since. */
   readonly ending: boolean
+  /**
+   * They are to end at other servers of the binding too. Null: after those at the primary. Otherwise these have been ended, and the
+   * primary had written its log so far then.
+   */
+  readonly left?: string | null | undefined
   /** An older key of the service signed it. */
   readonly isOld?: true
 }
@@ -22,10 +27,14 @@ export type SignOtherwise = (text: string) => {
   readonly newer: readonly string[]
 }
 
-/** The end of the mark of a login role whose sessions are to end. */
+/** The end of the mark of a login role whose sessions are to end, followed by where else than at the primary. */
 export const endingMark = ' ending'
 
-const form = new RegExp(`^${loginMarkPrefix}([0-9a-f-]{36}) ([0-9a-f-]{36}) (\\S+?)(${endingMark})?$`)
+const leftMark = ' at standbys'
+
+const form = new RegExp(
+  `^${loginMarkPrefix}([0-9a-f-]{36}) ([0-9a-f-]{36}) (\\S+?)(?:(${endingMark})(?:(${leftMark})(?: ([0-9A-F]+/[0-9A-F]+))?)?)?$`,
+)
 
 /** The beginning of the comments of all login roles of a database, or of those of one principal. */
 export function markPrefix(databaseId: string, principalId?: string): string {
@@ -36,9 +45,11 @@ export function markPrefix(databaseId: string, principalId?: string): string {
  * The comment that marks a login role as ours. Every role can read comments, and a role that may create roles can write
  * them. So the mark is signed together with the role's OID, and is worth nothing on another role.
  */
-export function writeMark({ databaseId, principalId, ending }: Mark, oid: number, sign: Sign): string {
+export function writeMark({ databaseId, principalId, ending, left }: Mark, oid: number, sign: Sign): string {
+  const elsewhere = left === undefined ? '' : leftMark
+  const end = ending ? `${endingMark}${elsewhere}` : left ? `${endingMark}${elsewhere} ${left}` : ''
   const signature = sign(signedText({ databaseId, principalId }, oid))
-  return `${loginMarkPrefix}${databaseId} ${principalId} ${signature}${ending ? endingMark : ''}`
+  return `${loginMarkPrefix}${databaseId} ${principalId} ${signature}${end}`
 }
 
 export function readMark(
@@ -46,10 +57,15 @@ export function readMark(
   oid: number,
   { sign, signOtherwise }: { readonly sign: Sign; readonly signOtherwise?: SignOtherwise },
 ): Mark | undefined {
-  const [, databaseId, principalId, signature, ending] = form.exec(comment ?? '') ?? []
+  const [, databaseId, principalId, signature, ending, elsewhere, left] = form.exec(comment ?? '') ?? []
   if (databaseId === undefined || principalId === undefined) return undefined
   const text = signedText({ databaseId, principalId }, oid)
-  const mark = { databaseId, principalId, ending: ending !== undefined }
+  const mark = {
+    databaseId,
+    principalId,
+    ending: ending !== undefined && left === undefined,
+    left: left ?? (elsewhere === undefined ? undefined : null),
+  }
   if (signature === undefined) return undefined
   if (signature === sign(text)) return mark
   const others = signOtherwise?.(text)

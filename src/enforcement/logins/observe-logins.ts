@@ -53,6 +53,8 @@ export interface LoginSnapshot extends Facts {
   readonly logins: readonly ObservedLogin[]
   /** Those of the names that roles have which are not in the list. */
   readonly taken: ReadonlySet<string>
+  /** The binding lists several servers. */
+  readonly hasOthers: boolean
 }
 
 export async function readFacts(sql: Sql): Promise<Facts> {
@@ -76,7 +78,7 @@ export async function observeLogins(
   names: readonly string[],
   keys: { readonly sign: Sign; readonly signOtherwise?: SignOtherwise },
   isBound: (databaseId: string) => Promise<boolean>,
-): Promise<Omit<LoginSnapshot, keyof Facts>> {
+): Promise<Omit<LoginSnapshot, keyof Facts | 'hasOthers'>> {
   const has = (option: string) => sql`coalesce((to_jsonb(m) ->> ${option})::boolean, true)`
   const grantor = sql`case when to_jsonb(m) ? 'set_option' then g.rolname end`
   const isPlain = sql`not m.admin_option and ${has('inherit_option')} and ${has('set_option')}`

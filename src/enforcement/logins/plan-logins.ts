@@ -34,14 +34,16 @@ export async function planLogins(
   const isBound = async (id: string) => (await source.find(id)) !== null
   const observe = (named: readonly string[]) =>
     observeLogins(sql, databaseId, principalId, named, keys, isBound)
-  const [facts, own, all] = await Promise.all([
+  const [facts, target, own, all] = await Promise.all([
     readFacts(sql),
+    source.find(databaseId),
     asked.length === 0 ? undefined : source.readLogins(databaseId, asked),
     asked.length === 0 ? observe([]) : undefined,
   ])
   const roleNameOf = (name: string) => keys.roleName(name, facts.database)
   const names = (own?.rights ?? []).map(({ name }) => roleNameOf(name))
-  const observed = { ...facts, ...(all ?? (await observe(names))) }
+  const hasOthers = (target?.places?.length ?? 1) > 1
+  const observed = { ...facts, hasOthers, ...(all ?? (await observe(names))) }
   const principals = [...new Set([...asked, ...observed.logins.map(({ mark }) => mark.principalId)])]
   if (principals.length === 0)
     return {

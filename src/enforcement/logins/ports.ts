@@ -37,7 +37,7 @@ export type LoginOutcome =
 /** Reads of the management side and the directory. */
 export interface LoginSource {
   /** Null: no database of that id is bound. */
-  find(databaseId: string): Promise<object | null>
+  find(databaseId: string): Promise<{ readonly places?: readonly unknown[] } | null>
   /** The rights of those principals that have any, and the tables that rules name. */
   readLogins(
     databaseId: string,
@@ -84,9 +84,24 @@ export interface SettledLogins {
   readonly logins: readonly ObservedLogin[]
   /** Have nothing left, and can go. */
   readonly dismissed: readonly ObservedLogin[]
+  /** Lost something, and their sessions at other servers than the primary have not been ended since. */
+  readonly left: readonly LeftLogin[]
 }
 
-export const noLogins: SettledLogins = { changed: 0, ended: 0, notes: [], logins: [], dismissed: [] }
+export interface LeftLogin {
+  readonly oid: number
+  /** A server that has replayed so far shows the loss. */
+  readonly left: string
+}
+
+export const noLogins: SettledLogins = {
+  changed: 0,
+  ended: 0,
+  notes: [],
+  logins: [],
+  dismissed: [],
+  left: [],
+}
 
 /** Of the notes that settling returns: each time all that there are. */
 export const loginCodes: readonly Note['code'][] = ['LoginRole', 'MappedRole']

@@ -51,6 +51,7 @@ interface BoundTarget {
   readonly isReached: boolean
   readonly login: { readonly user: string; readonly database: string }
   connect(): Database
+  readonly places: readonly Place[]
   readonly standbyPlaces: readonly Place[]
   connectTo(place: Place): Database
   readTables(): Promise<Target[]>
@@ -134,6 +135,7 @@ export function createEnforcementSource(options: SourceOptions) {
             answerTimeoutMs: 35_000,
             foreign: { keep: 2 },
           }),
+        places: placesOf(row.binding),
         standbyPlaces: row.binding.readOnlySessions === 'Standby' ? placesOf(row.binding) : [],
         connectTo(place: Place) {
           const { others: _, system: __, ...own } = address()

@@ -59,9 +59,9 @@ forEachCluster((cluster) => {
         await using delayed = await openDelayed(clinic.database, url.href, `-W 30 -c role=${doctors}`)
 
         // The node that revoked the role has not ended the sessions yet.
-        const mark = (ending: boolean) =>
+        const mark = (ending: boolean, left?: null) =>
           run(
-            `comment on role "${role}" is '${writeMark({ databaseId, principalId: ana, ending }, oid, testKeys.sign)}'`,
+            `comment on role "${role}" is '${writeMark({ databaseId, principalId: ana, ending, left }, oid, testKeys.sign)}'`,
           )
         await run(`revoke "${doctors}" from "${role}"`)
         await mark(true)
@@ -71,6 +71,9 @@ forEachCluster((cluster) => {
         assert.deepEqual(await found(), expected, 'with a session that shows its role')
         await session.close()
         await waitUntil('the other session ends', async () => (await found()).length === 0)
+        await mark(true, null)
+        assert.deepEqual(await found(), expected, 'its sessions at standbys are not known here')
+        await mark(true)
         await clinic.createRole('stranger')
         await using again = await openDelayed(clinic.database, clinic.urlOf('stranger'), '-W 30')
         assert.deepEqual(await found(), expected, 'with a session that may be of the login role')

@@ -1,0 +1,266 @@
+import assert from 'node:assert/strict'
+import { after, before, describe } from 'node:test'
+import pg from 'pg'
+import { type Database, openDatabase } from '../../../src/db/database.ts'
+import { AwaitedAnswers } from '../../../src/enforcement/awaited-answers.ts'
+import { describeFault, endAtServer } from '../../../src/enforcement/logins/end-at-server.ts'
+import { readMark } from '../../../src/enforcement/read-replay.ts'
+import { NetworkLink } from '../../cluster/proxy.ts'
+import { useBoundPair } from '../../support/bound-pair.ts'
+import { clause } from '../../support/clause.ts'
+import { openDelayed } from '../../support/delayed-session.ts'
+import { fillDirectory } from '../../support/directory.ts'
+import { emailRule, freshDatabase, policyUrl } from '../../support/masking.ts'
+import { whilePaused } from '../../support/standby.ts'
+import { holdsFor, retryUntil, waitUntil } from '../../support/wait-until.ts'
+
+const raw = 'ann@example.com'
+const schema = `
+  create table public.person (id int primary key, email text, city text); insert into public.person values (1, '${raw}', 'Ghent');
+  create role standby_plain login password 'secret'; create role standby_readers; create role standby_auditors;
+  grant usage on schema public to public; grant select on public.person to standby_readers, standby_auditors`
+
+/** People who connect to the standby directly, with the password of their login role. */
+describe('sessions of login roles at standbys', () => {
+  const { masking, db, pair } = useBoundPair({ schema, first: 'primary' })
+  const neighbour = freshDatabase()
+  const opened: pg.Client[] = []
+  let link: NetworkLink
+  let primary: Database
+  let standby: Database
+  before(async () => {
+    link = await NetworkLink.open(pair().standby.port)
+    primary = pair().open(pair().primary, 'people')
+    standby = pair().open(pair().standby, 'people')
+    await pair().open(pair().primary, 'postgres').sql`create database people2`
+    await pair().open(pair().primary, 'people2').sql.unsafe('create table public.person (id int, email text)')
+    for (const [at, database] of [
+      [db, 'people'],
+      [neighbour, 'people2'],
+    ] as const) {
+      const host = `127.0.0.1:${pair().primary.port},127.0.0.1:${link.port}`
+      const binding = { host, database, user: pair().user, password: pair().password }
+      const bound = await masking.send('PUT', at, { properties: { binding } })
+      assert.equal(bound.status, 201, bound.text)
+      assert.equal((await masking.putRule(at, 'mail', emailRule)).status, 201)
+    }
+  })
+  after(async () => {
+    for (const client of opened) await client.end().catch(() => {})
+    await link?.close()
+  })
+
+  const stateOf = async (at: string) => (await masking.send('GET', `${policyUrl(at)}/enforcement`)).body
+  const audit = () => masking.service().database.sql`update enforcement_state set next_check_at = now()`
+
+  async function exempt(exemptPrincipals: string) {
+    const put = await masking.putPolicy(db, { dataMaskingState: 'Enabled', exemptPrincipals })
+    return put.headers.get('x-masquerade-enforcement')
+  }
+
+  /** A person with a login role, which is a member of the role. */
+  async function bringPerson(at: string, databaseRole: string) {
+    const principalId = await fillDirectory(masking.service()).user()
+    const mapping = `${at}/roleMappings/${principalId}`
+    const put = await masking.send('PUT', mapping, { properties: { databaseRole, principalId } })
+    assert.equal(put.status, 201, put.text)
+    const [row] = await masking.service().database.sql<{ id: string }[]>`
+      select id from masked_database where key = ${at.toLowerCase()}`
+    const outcome = await masking.service().enforcement.prepareLogin(row?.id ?? '', principalId)
+    if (outcome.kind !== 'ready') return assert.fail(JSON.stringify(outcome))
+    const { role: user, password } = outcome.login
+    /** A session at the standby with the rights of the role. */
+    const connect = (database = 'people') =>
+      retryUntil(async () => {
+        const client = new pg.Client({
+          host: '127.0.0.1',
+          port: pair().standby.port,
+          user,
+          password,
+          database,
+        })
+        client.on('error', () => {})
+        opened.push(client)
+        await client.connect()
+        await client.query(`set role ${databaseRole}`)
+        return client
+      })
+    const exists = async () => (await primary.sql`select from pg_roles where rolname = ${user}`).length === 1
+    return { user, password, connect, exists, unmap: () => masking.send('DELETE', mapping) }
+  }
+
+  const isOver = (client: pg.Client) =>
+    client.query('select').then(
+      () => false,
+      () => true,
+    )
+
+  clause(
+    'GATE-327',
+    'A login role that loses something loses its sessions at every server that the binding lists, also where no session of the gateway…',
+    async () => {
+      const noor = await bringPerson(db, 'standby_readers')
+      const sessions = [await noor.connect(), await noor.connect('people2')]
+      assert.equal((await sessions[0]?.query('select city from public.person'))?.rowCount, 1)
+      const other = await bringPerson(db, 'standby_readers')
+      const stays = await other.connect()
+      assert.equal((await noor.unmap()).status, 200)
+      for (const session of sessions) assert.equal(await isOver(session), true)
+      assert.equal(await isOver(stays), false)
+      assert.equal((await stateOf(db)).state, 'Enforced')
+      await waitUntil('the role is dropped', async () => !(await noor.exists()))
+
+      await exempt('standby_auditors')
+      const eve = await bringPerson(db, 'standby_auditors')
+      const auditing = await eve.connect()
+      assert.deepEqual((await auditing.query('select email from public.person')).rows, [{ email: raw }])
+      await eve.unmap()
+      assert.equal(await isOver(auditing), true)
+      assert.equal(await exempt(''), 'Enforced')
+    },
+  )
+
+  clause(
+    'GATE-328',
+    'While a server of the list has not replayed the loss, or does not answer, or sessions there go on, the state is `Pending` and names…',
+    async () => {
+      const noor = await bringPerson(db, 'standby_readers')
+      const before = await noor.connect()
+      await whilePaused(standby, async () => {
+        await noor.unmap()
+        const { state, reason } = await stateOf(db)
+        assert.deepEqual([state, await noor.exists()], ['Pending', true])
+        assert.match(reason, /The standby 127\.0\.0\.1:\d+ has not replayed that login roles lost rights/)
+        assert.equal(await isOver(before), true)
+        // The standby still takes the password and the membership.
+        await noor.connect()
+      })
+      const last = opened.at(-1) as pg.Client
+      await waitUntil('its session ends', () => isOver(last))
+      await waitUntil('the standby has replayed', async () => (await stateOf(db)).state === 'Enforced')
+      await waitUntil('the role is dropped', async () => !(await noor.exists()))
+
+      const ana = await bringPerson(db, 'standby_readers')
+      const session = await ana.connect()
+      link.cut()
+      await ana.unmap()
+      const { state, reason } = await stateOf(db)
+      assert.equal(state, 'Pending')
+      assert.match(reason, /The standby 127\.0\.0\.1:\d+ does not answer/)
+      await audit()
+      await holdsFor(1_000, 'the role stays', async () => {
+        return (await stateOf(db)).state === 'Pending' && (await ana.exists())
+      })
+      assert.equal(await isOver(session), false, 'what the state tells')
+      link.heal()
+      await waitUntil('the session ends', async () => {
+        await audit()
+        return await isOver(session)
+      })
+      await waitUntil('the state says so', async () => (await stateOf(db)).state === 'Enforced')
+      await waitUntil('the role is dropped', async () => !(await ana.exists()))
+    },
+  )
+
+  clause(
+    'GATE-328',
+    'While a server of the list has not replayed the loss, or does not answer, or sessions there go on, the state is `Pending` and names…',
+    async () => {
+      const noor = await bringPerson(db, 'standby_readers')
+      const session = await noor.connect()
+      const [login] = await primary.sql<{ oid: number; pid: number }[]>`
+        select oid::int8 as oid from pg_roles where rolname = ${noor.user}`
+      const { rows } = await session.query('select pg_backend_pid() as pid')
+      const mark = await readMark(primary)
+      const due = [{ oid: login?.oid ?? 0, left: mark.lsn }]
+      const url = `postgres://standby_plain:secret@127.0.0.1:${pair().standby.port}/people`
+      const plain = openDatabase({ url, poolSize: 1, searchPath: 'public' })
+      const ask = (database: Database, primaryMark = mark) =>
+        endAtServer({ database, answers: new AwaitedAnswers() }, primaryMark, due)
+      try {
+        const left = await waitUntil('the standby has replayed', async () => {
+          const fault = await ask(plain)
+          return Array.isArray(fault) && fault
+        })
+        assert.deepEqual(left, [rows[0].pid])
+        assert.match(describeFault('host:1', left), /go on.* run there: SELECT pg_terminate_backend\(\d+\)/)
+        // The numbers of roles are those of another cluster.
+        assert.equal(await ask(standby, { ...mark, system: '1' }), undefined)
+        assert.equal(await isOver(session), false)
+        // It may follow a primary that was replaced.
+        assert.equal(await ask(standby, { ...mark, timeline: mark.timeline + 1 }), 'behind')
+        assert.equal(await ask(standby), undefined)
+        assert.equal(await isOver(session), true)
+        assert.equal(await ask(primary), undefined, 'the primary by another name')
+      } finally {
+        await plain.close()
+      }
+      assert.equal(await ask(plain), 'unasked')
+    },
+  )
+
+  clause(
+    'GATE-329',
+    'A role becomes exempt only when the sessions of login roles of other databases that lost something have ended at every server…',
+    async () => {
+      const noor = await bringPerson(neighbour, 'standby_auditors')
+      const session = await noor.connect()
+      const read = () => session.query('select email from public.person')
+      await assert.rejects(read(), { code: '42501' })
+      link.cut()
+      assert.equal(await exempt('standby_auditors'), 'Pending')
+      assert.match((await stateOf(db)).reason, /standby_auditors.* is not exempt so far/)
+      await audit()
+      await holdsFor(1_500, 'it is closed', () =>
+        read().then(
+          () => false,
+          ({ code }) => code === '42501',
+        ),
+      )
+      assert.notEqual((await stateOf(neighbour)).state, 'Enforced')
+      link.heal()
+      await waitUntil('the role is exempt', async () => {
+        await audit()
+        return (await stateOf(db)).state === 'Enforced'
+      })
+      await assert.rejects(read(), (error: { code?: string }) => error.code !== '42501')
+      assert.equal(await isOver(session), true)
+      // A server that answers delays nothing.
+      await exempt('')
+      const ana = await bringPerson(neighbour, 'standby_auditors')
+      const late = await ana.connect()
+      assert.equal(await exempt('standby_auditors'), 'Enforced')
+      assert.equal(await isOver(late), true)
+      assert.equal(await exempt(''), 'Enforced')
+    },
+  )
+
+  clause(
+    'GATE-330',
+    'Sessions of login roles in other databases of the server than their own end at the other servers that the binding lists too…',
+    async () => {
+      const noor = await bringPerson(db, 'standby_readers')
+      const [own, elsewhere] = [await noor.connect(), await noor.connect('people2')]
+      await waitUntil('the stray session ends', async () => {
+        await audit()
+        return await isOver(elsewhere)
+      })
+      assert.equal(await isOver(own), false)
+    },
+  )
+
+  clause(
+    'GATE-327',
+    'A login role that loses something loses its sessions at every server that the binding lists, also where no session of the gateway…',
+    async () => {
+      const noor = await bringPerson(db, 'standby_readers')
+      await noor.connect()
+      const url = `postgres://${encodeURIComponent(noor.user)}:${noor.password}@127.0.0.1:${pair().standby.port}/people`
+      await using delayed = await openDelayed(standby, url, '-W 30')
+      assert.equal((await noor.unmap()).status, 200)
+      assert.equal((await stateOf(db)).state, 'Enforced')
+      assert.equal(await delayed.isStarting(), false)
+      await assert.rejects(delayed.query('select city from public.person'), /terminat|connection error/)
+    },
+  )
+})
