@@ -11,6 +11,7 @@ import { readMark } from '../read-replay.ts'
 import { type Applied, applyLogins, createLogin, dropLogin, renewPassword } from './apply-logins.ts'
 import { type LoginChange, type LoginPlan, mark } from './diff-logins.ts'
 import { endLoginSessions, waitUntilGone } from './end-login-sessions.ts'
+import { noteIntruders } from './note-intruders.ts'
 import type { ObservedLogin } from './observe-logins.ts'
 import { findLogin, isEmpty, planLogins, refuse } from './plan-logins.ts'
 import type { LeftLogin, LoginOutcome, LoginPassword, LoginsOptions, SettledLogins } from './ports.ts'
@@ -85,9 +86,11 @@ export class Logins {
     const { log } = this.#options
     let [changed, ended] = [0, 0]
     let blocked: readonly string[] = []
+    const granted = new Map<number, ObservedLogin>()
     for (let attempt = 1; ; attempt++) {
       const planned = await planLogins(this.#options, database.sql, databaseId)
       const { snapshot, wanted, plan, notes } = planned
+      for (const login of snapshot.logins) if (login.intruders.length > 0) granted.set(login.oid, login)
       const marked = await this.#endMarked(database, snapshot.logins)
       ended += marked.ended
       ended += await this.#endStrays(database, snapshot.logins)
@@ -99,7 +102,12 @@ export class Logins {
         return {
           changed,
           ended,
-          notes: [...notes, ...(isEmpty(plan) ? [] : blocked.map(blockedNote)), ...grants.notes],
+          notes: [
+            ...notes,
+            ...(isEmpty(plan) ? [] : blocked.map(blockedNote)),
+            ...grants.notes,
+            ...(await noteIntruders(database.sql, [...granted.values()])),
+          ],
           logins: snapshot.logins.filter(({ mark }) => wanted.has(mark.principalId)),
           dismissed: snapshot.logins.filter(({ mark }) => !wanted.has(mark.principalId)),
           left: marked.left,
