@@ -1,6 +1,7 @@
 import { quoteIdentifier } from '../../db/quote.ts'
 import { type Definer, readDefiners } from './definers.ts'
 import { kind, type NamedObject, type Scene } from './exposure.ts'
+import { describeParts } from './parts.ts'
 import { listMakers } from './seers.ts'
 
 /** An object of a masked role. */
@@ -16,6 +17,8 @@ interface Made {
 }
 
 interface Found {
+  /** One, or all that a role has below one table. */
+  readonly parts: readonly Made[]
   readonly made: Made
   readonly lender: string
   readonly routines: readonly NamedObject[]
@@ -33,25 +36,31 @@ export const definerCode = kind<Found>({
     const definers = await readDefiners(scene)
     if (definers.length === 0) return []
     const found = [...(await readNamed(scene, definers)), ...(await readBound(scene, definers))]
-    const groups = Map.groupBy(found, ({ made, definer }) =>
-      JSON.stringify([made.kind, made.name, definer.owner]),
+    const groups = Map.groupBy(found, ({ made: { kind, name, above, maker }, definer }) =>
+      JSON.stringify(above === null ? [kind, name, definer.owner] : [above, maker, definer.owner, 'below']),
     )
     return [...groups.values()].flatMap((same) => {
       const [first] = same
       if (!first) return []
+      const parts = new Map(same.map(({ made }) => [made.name, made]))
+      const routines = new Map(same.map(({ definer }) => [definer.id, definer]))
       return {
         made: first.made,
+        parts: [...parts.values()],
         lender: first.definer.owner,
-        routines: same.map(({ definer }) => ({ kind: definer.kind, name: definer.signature })),
+        routines: [...routines.values()].map(({ kind, signature }) => ({ kind, name: signature })),
         roles: listMakers(scene, first.made.maker, first.definer.owner),
       }
     })
   },
-  describe: ({ made, lender, routines }) => ({
-    objects: [{ kind: made.kind, name: made.name }, ...routines],
-    explanation: `${routines.length === 1 ? 'The function runs' : 'The functions run'} with the privileges of ${quoteIdentifier(lender)}, whose rights lead to raw values, and masked roles can have ${routines.length === 1 ? 'it' : 'them'} run. The text names ${made.above === null ? '' : `${made.above}, which stands for `}the ${made.kind} ${made.name}, and ${quoteIdentifier(made.maker)} owns it: the owner chooses ${codeOf(made.kind)}, which then runs as ${quoteIdentifier(lender)}. Look at it before you give it another owner.`,
-    remedy: `ALTER ${made.kind.toUpperCase()} ${made.name} OWNER TO ${quoteIdentifier(lender)}`,
-  }),
+  describe: ({ made, parts, lender, routines }) => {
+    const { objects, words, remedy } = describeParts(parts, lender)
+    return {
+      objects: [...objects, ...routines],
+      explanation: `${routines.length === 1 ? 'The function runs' : 'The functions run'} with the privileges of ${quoteIdentifier(lender)}, whose rights lead to raw values, and masked roles can have ${routines.length === 1 ? 'it' : 'them'} run. The text names ${made.above === null ? '' : `${made.above}, which stands for `}${words}, of the owner ${quoteIdentifier(made.maker)}: that owner chooses ${codeOf(made.kind)}, which then runs as ${quoteIdentifier(lender)}. Look at it before you give another owner.`,
+      remedy,
+    }
+  },
 })
 
 const codeOf = (kind: string) =>

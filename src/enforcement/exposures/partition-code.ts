@@ -1,5 +1,6 @@
 import { quoteIdentifier } from '../../db/quote.ts'
 import { kind } from './exposure.ts'
+import { describeParts } from './parts.ts'
 import { listMakers, listSeers } from './seers.ts'
 
 interface PartRow {
@@ -78,16 +79,19 @@ export const partitionCode = kind<Found>({
     )
   },
   describe: ({ parent, owner, maker, children, hasKey }) => {
-    const many = children.length > 1
+    const { objects, words, remedy } = describeParts(
+      children.map((name) => ({ kind: 'table', name })),
+      owner,
+    )
     return {
       severity: hasKey ? 'high' : 'medium',
-      objects: [{ kind: 'table', name: parent }, ...children.map((name) => ({ kind: 'table', name }))],
-      explanation: `${quoteIdentifier(maker)} owns ${many ? 'tables' : 'a table'} below ${parent}, which belongs to ${quoteIdentifier(owner)}, whose rights lead to raw values. It chooses ${many ? 'their' : 'its'} checks, indexes and triggers, and PostgreSQL runs these as the role that reads or writes ${parent}${
+      objects: [{ kind: 'table', name: parent }, ...objects],
+      explanation: `${parent} belongs to ${quoteIdentifier(owner)}, whose rights lead to raw values, and stands for ${words}, of the owner ${quoteIdentifier(maker)}. That owner chooses checks, indexes and triggers there, and PostgreSQL runs these as the role that reads or writes ${parent}${
         hasKey
           ? ', and for a foreign key or a subscription as the owner of the table, whichever role changes the other one'
           : ', such as its owner'
-      }. Look at them before you give ${many ? 'the tables' : 'the table'} another owner.`,
-      remedy: children.map((name) => `ALTER TABLE ${name} OWNER TO ${quoteIdentifier(owner)}`).join(';\n'),
+      }. Look at them before you give another owner.`,
+      remedy,
     }
   },
 })

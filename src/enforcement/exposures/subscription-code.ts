@@ -1,5 +1,6 @@
 import { quoteIdentifier } from '../../db/quote.ts'
 import { kind } from './exposure.ts'
+import { describeParts } from './parts.ts'
 import { listMakers, listSeers } from './seers.ts'
 
 interface AppliedRow {
@@ -56,15 +57,18 @@ export const subscriptionCode = kind<Found>({
       })),
     )
   },
-  describe: ({ subscription, owner, maker, tables, version }) => ({
-    objects: [
-      { kind: 'subscription', name: quoteIdentifier(subscription) },
-      ...tables.map((name) => ({ kind: 'table', name })),
-    ],
-    explanation: `The subscription applies changes with the rights of its owner ${quoteIdentifier(owner)}, which lead to raw values, to tables of ${quoteIdentifier(maker)}: the owner of a table chooses its triggers, checks, defaults and indexes, which run as ${quoteIdentifier(owner)} with the next change that arrives.`,
-    remedy:
-      version >= 160000
-        ? `ALTER SUBSCRIPTION ${quoteIdentifier(subscription)} SET (run_as_owner = false)`
-        : tables.map((name) => `ALTER TABLE ${name} OWNER TO ${quoteIdentifier(owner)}`).join(';\n'),
-  }),
+  describe: ({ subscription, owner, maker, tables, version }) => {
+    const { objects, remedy } = describeParts(
+      tables.map((name) => ({ kind: 'table', name })),
+      owner,
+    )
+    return {
+      objects: [{ kind: 'subscription', name: quoteIdentifier(subscription) }, ...objects],
+      explanation: `The subscription applies changes with the rights of its owner ${quoteIdentifier(owner)}, which lead to raw values, to tables of ${quoteIdentifier(maker)}: the owner of a table chooses its triggers, checks, defaults and indexes, which run as ${quoteIdentifier(owner)} with the next change that arrives.`,
+      remedy:
+        version >= 160000
+          ? `ALTER SUBSCRIPTION ${quoteIdentifier(subscription)} SET (run_as_owner = false)`
+          : remedy,
+    }
+  },
 })
