@@ -2,6 +2,7 @@ import type { Stamp } from './stamp.ts'
 import type { Departure } from './twins/read-departure.ts'
 import type { EmptiedTwin } from './twins/read-emptied.ts'
 import type { Stranger } from './twins/select-strangers.ts'
+import type { UnreadView, ViewSource } from './view-facts.ts'
 
 /** The part of a database's catalog that the controller reads. Names are never quoted. */
 export interface Column {
@@ -105,20 +106,6 @@ export interface Relation {
   readonly stamp: Stamp
 }
 
-export interface UnreadView extends Pick<Relation, 'oid' | 'reads' | 'securityInvoker'> {
-  /** With its schema, quoted. */
-  readonly name: string
-}
-
-/** The columns that a view or materialized view reads itself. */
-export interface ViewSource {
-  readonly columns: readonly { readonly oid: number; readonly number: number }[]
-  /** It reads whole rows, or is too large to be looked at. */
-  readonly isWhole: boolean
-  /** False: a materialized view without data. */
-  readonly isFilled: boolean
-}
-
 export interface Role {
   readonly oid: number
   readonly name: string
@@ -166,6 +153,10 @@ export interface Pin {
   readonly column: string
   /** Zero: it is a materialized view, and may hold rows that were read from what the rule masks (`listCopied`). */
   readonly number: number
+  /** Of number 0: the column that the rule masks. It may get another name, and another rule. */
+  readonly source?: { readonly oid: number; readonly number: number }
+  /** Of number 0: what it reads now does not lead to that column. */
+  readonly isCut?: true
   /** It is a generated column that is computed from the one of the rule, or the same column of a parent, partition or child. */
   readonly computed?: true
 }
@@ -301,6 +292,8 @@ export interface Snapshot {
   readonly held: ReadonlySet<number>
   /** Views whose turn may come another time. Read where relations are changed one by one alone. */
   readonly deferred: ReadonlySet<number>
+  /** False: of what is masked, only what hangs together with some tables was read. */
+  readonly isWhole: boolean
   /** Views of which nothing else was read: they may wait, and are too wide or too many. */
   readonly unreadViews: readonly UnreadView[]
   /** Of views and materialized views that the role of the binding may not manage, and of those under them. */

@@ -1,6 +1,6 @@
 import { quoteQualified } from '../db/quote.ts'
 import type { Guard, Relation, Remembered, Snapshot, StrayTwin } from './catalog.ts'
-import { followReads, listCopied, sortPins } from './copies.ts'
+import { createCopyPins, listCopied } from './copies.ts'
 import { grantAccess, remember } from './grants/access.ts'
 import { recallExempt } from './grants/left-grants.ts'
 import { exemptions, listAdministrators, listRoleMakers, withAncestors } from './grants/roles.ts'
@@ -54,7 +54,7 @@ export function desire(
     const { schema, name } = twinNameOf(relation)
     return quoteQualified(schema, name)
   }
-  const copied = listCopied(snapshot, policy)
+  const copied = listCopied(snapshot, policy, masks)
   const copies = [...copied.keys()]
   const { ordered, strays, barred, unsure } = orderWithStrays(
     snapshot,
@@ -73,11 +73,7 @@ export function desire(
   // A view over something masked runs with its owner's eyes: as a whole it is for the exempt.
   const isRaw = ({ oid, reads, securityInvoker }: Relation) =>
     securityInvoker || copied.has(oid) || unsure.has(oid) || reads.some((each) => affected.has(each))
-  const rulesBelow = followReads(snapshot, masks)
-  const pinCopy = (relation: Relation) =>
-    relation.kind === 'materialized view'
-      ? sortPins([...(copied.get(relation.oid) ?? []), ...rulesBelow(relation)])
-      : []
+  const pinCopy = createCopyPins(snapshot, masks, copied)
   const readsItself = (relation: Relation) => relation.definition === null || !isRaw(relation)
   const read = ordered.filter((relation) => isManaged(relation) && readsItself(relation))
   const twinOwners = assignTwinOwners(snapshot, read, withAncestors(snapshot.roles, snapshot.user))
@@ -176,8 +172,8 @@ export function desire(
       !isMade(one) &&
       !givenBack.has(quoteQualified(one.schema, one.name)),
   )
-  for (const { relation } of masked)
-    if (copied.has(relation.oid) && rulesBelow(relation).length === 0) notes.push(copyStaysClosed(relation))
+  for (const { relation, pins } of masked)
+    if (pins.length > 0 && pins.every(({ isCut }) => isCut)) notes.push(copyStaysClosed(relation))
   for (const stray of closed)
     if (!stray.isReplaced && released.every(({ guard }) => guard.oid !== stray.recordedFor))
       notes.push(twinClosed(stray))

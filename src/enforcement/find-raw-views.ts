@@ -46,14 +46,23 @@ export function findRawViews(
       ))
   const readsMasked = (view: Relation, { oid }: Relation) => {
     const [source, own] = [viewSources.get(view.oid), masks.get(oid)]
-    if (!own) return false
-    return source?.isWhole || source?.columns.some((one) => one.oid === oid && own.has(one.number))
+    if (!own || !source) return false
+    return (
+      source.isWhole ||
+      source.rows.includes(oid) ||
+      source.columns.some((one) => one.oid === oid && own.has(one.number))
+    )
   }
   const isCopy = (copy: Relation) => {
     if (copy.kind !== 'materialized view' || !viewSources.get(copy.oid)?.isFilled) return false
     return listRead(copy, byOid).some((view) => {
       const source = viewSources.get(view.oid)
-      return source?.isWhole || source?.columns.some((one) => masks.get(one.oid)?.has(one.number))
+      if (!source) return false
+      return (
+        source.isWhole ||
+        source.rows.some((oid) => byOid.has(oid)) ||
+        source.columns.some((one) => masks.get(one.oid)?.has(one.number))
+      )
     })
   }
   const views = new Map<number, readonly Relation[]>()

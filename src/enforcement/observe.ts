@@ -106,6 +106,7 @@ export async function observe(
     guards,
     held,
     deferred,
+    isWhole: scope === 'all',
     unreadViews: await readUnread(tx, [...skipped]),
     viewSources: await readViewSources(tx, relations, deferred),
     twins: await readTwins(

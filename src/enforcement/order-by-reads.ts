@@ -1,7 +1,8 @@
 import { quoteQualified } from '../db/quote.ts'
-import type { Relation, Snapshot, StrayTwin, UnreadView } from './catalog.ts'
+import type { Relation, Snapshot, StrayTwin } from './catalog.ts'
 import type { Policy } from './policy.ts'
 import type { Masks } from './twins/assign-masks.ts'
+import type { UnreadView } from './view-facts.ts'
 
 interface Order {
   /** What is masked, and every view over it, each after the relations that it reads. */

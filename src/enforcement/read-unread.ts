@@ -1,6 +1,6 @@
 import type { Sql } from '../db/sql.ts'
-import type { UnreadView } from './catalog.ts'
 import { isOn } from './read-relations.ts'
+import type { UnreadView } from './view-facts.ts'
 import { selectReads } from './view-flood.ts'
 
 /** The little that is known of views whose turn may come another time. */

@@ -1,5 +1,6 @@
 import type { Tx } from '../db/transaction.ts'
-import type { Relation, ViewSource } from './catalog.ts'
+import type { Relation } from './catalog.ts'
+import type { ViewSource } from './view-facts.ts'
 
 const mostStoredBytes = 262_144
 
@@ -20,11 +21,16 @@ export async function readViewSources(
       if (below) read.add(below)
     }
   if (read.size === 0) return new Map()
-  // A row as a whole is attribute 0, of which no dependency is kept.
+  // A row as a whole is attribute 0, of which no dependency is kept. Its type is that of the relation, or `record`.
   const rows = await tx<(ViewSource & { oid: number })[]>`
     select c.oid::int8 as oid, c.relispopulated as "isFilled",
       case when pg_catalog.pg_column_size(w.ev_action) > ${mostStoredBytes} then true
-        else pg_catalog.strpos(w.ev_action::text, ':varattno 0 ') > 0 end as "isWhole",
+        else pg_catalog.strpos(w.ev_action::text, ':varattno 0 :vartype 2249 ') > 0 end as "isWhole",
+      array(select distinct r.oid::int8 from pg_catalog.pg_depend d join pg_catalog.pg_class r on r.oid = d.refobjid
+        where d.classid = 'pg_catalog.pg_rewrite'::regclass and d.objid = w.oid
+          and d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid <> c.oid
+          and pg_catalog.pg_column_size(w.ev_action) <= ${mostStoredBytes}
+          and pg_catalog.strpos(w.ev_action::text, ':varattno 0 :vartype ' || r.reltype || ' ') > 0) as rows,
       coalesce((select jsonb_agg(distinct jsonb_build_object('oid', d.refobjid::int8, 'number', d.refobjsubid))
         from pg_catalog.pg_depend d where d.classid = 'pg_catalog.pg_rewrite'::regclass and d.objid = w.oid
           and d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid <> c.oid), '[]') as columns

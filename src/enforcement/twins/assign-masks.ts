@@ -52,7 +52,9 @@ export function assignMasks(
       if (column !== named) mask(place, column, rule, true)
       if (column.name !== rule.column) notes.push(renamed(target, place, column))
     }
-    if (!named && held.length === 0) notes.push(missing(rule, target))
+    // A materialized view brings a rule in view whose table is not, where some tables are looked at.
+    const isElsewhere = !snapshot.isWhole && !relation && pinned.has(keyOf(rule.name, rule))
+    if (!named && held.length === 0 && !isElsewhere) notes.push(missing(rule, target))
   }
   // A partition or child may compute a column otherwise than its parent does, which shows it. Ends: a round adds masks.
   for (let changed = [...masks.keys()]; changed.length > 0; ) {

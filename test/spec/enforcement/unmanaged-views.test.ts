@@ -140,6 +140,8 @@ forEachCluster((cluster) => {
         const harmless: Record<string, string> = {
           'no masked column': `create view app.report as select id, note from app.person; grant select on app.report to public`,
           'a count of rows': `create view app.report as select count(*) from app.person; grant select on app.report to public`,
+          'rows of another table': `create view app.report as select to_jsonb(a) as method, p.id from pg_am a, app.person p;
+            grant select on app.report to public`,
           'no grant': superusers,
           'grants to roles that see raw values': `${superusers}; grant select on app.report to "${auditor}", "${owner}", "${binder}"`,
           'a right to write': `${superusers}; grant insert on app.report to "${clerk}"`,
