@@ -14,6 +14,7 @@ export const slowest: readonly string[] = [
   'test/spec/service/lifecycle.test.ts',
   'test/spec/gateway/login-rights.test.ts',
   'test/spec/enforcement/exposures.test.ts',
+  'test/spec/enforcement/code-exposures.test.ts',
   'test/spec/service/launcher.test.ts',
   'test/spec/directory/get-member-groups.test.ts',
   'test/spec/gateway/psql-command.test.ts',
