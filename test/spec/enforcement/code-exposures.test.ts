@@ -50,7 +50,7 @@ forEachCluster((cluster) => {
 
   clause(
     'ENF-452',
-    'Where a function (ENF-416) or a foreign key (ENF-221) is about a table, its partitions and children count as named too…',
+    'Where a function (ENF-416) names a table, its partitions and children count as named too, and where a foreign key (ENF-221)…',
     playAll('ENF-452'),
   )
 

@@ -70,7 +70,7 @@ forEachCluster((cluster) => {
 
   clause(
     'ENF-420',
-    'Functions by which no code of a masked role runs are listed as neither: a body in standard SQL that calls no other text, …',
+    'Functions whose names lead to no code of a masked role are listed neither as `DefinerSearchPath` nor as `DefinerCode`: …',
     async () => {
       await using target = await createMaskedDatabase(cluster)
       const { database } = target

@@ -32,6 +32,9 @@ const indexIn = (by: 'session' | 'owner') =>
     'drop index own.shown',
   )
 
+const castToJson = `create or replace function own.told(own.e) returns json language sql as $f$ select to_json(own.keep()) $f$;
+  drop cast if exists (own.e as json); create cast (own.e as json) with function own.told(own.e)`
+
 const ofAnalyst = 'alter table own.part owner to $analyst'
 
 /** Ways by which tables below those of a role that sees raw values run code of a masked role. */
@@ -146,4 +149,35 @@ export const partitionCodeCases: readonly ExposureCase[] = [
       ),
     }),
   ),
+  {
+    ...etl,
+    code: 'DefinerArgument',
+    clause: 'ENF-454',
+    what: 'a definer trigger function, by a trigger of a table of the role',
+    severity: 'medium',
+    before: `${both}; create type own.e as enum ('a'); alter type own.e owner to $analyst; set role $etl; create table desk.log (what json);
+      create function desk.note() returns trigger language plpgsql security definer as
+      'begin insert into desk.log values (row_to_json(new)); return new; end' set search_path = pg_catalog, pg_temp;
+      revoke execute on function desk.note from public; reset role`,
+    setup: 'grant execute on function desk.note to public',
+    leak: keepBy(
+      `${castToJson}; create table own.noted (e own.e)`,
+      `create trigger note before insert on own.noted for each row execute function desk.note(); insert into own.noted values ('a')`,
+      'session',
+      'drop table own.noted; drop cast (own.e as json)',
+    ),
+  },
+  {
+    ...etl,
+    code: 'DefinerArgument',
+    clause: 'ENF-454',
+    what: 'a definer function that fetches from a cursor of the caller',
+    severity: 'medium',
+    before: `${both}; set role $etl;
+      create function desk.count(c refcursor) returns int language plpgsql security definer as
+      'declare r record; begin fetch c into r; return 1; end' set search_path = pg_catalog, pg_temp;
+      revoke execute on function desk.count from public; reset role`,
+    setup: 'grant execute on function desk.count to $analyst',
+    leak: keepBy('select 1', `declare c cursor for select own.keep(); select desk.count('c')`),
+  },
 ]
