@@ -66,9 +66,9 @@ export function mayGrantInPerson(
   return isLow && holdsAnyRole(caller, applicationAdministrators)
 }
 
-/** Permissions whose consent for everyone gives people or their client more than a sign-in. */
-export const permissionsBeyondSignIn: readonly string[] = Object.keys(knownPermissions).filter(
-  (name) => !isAboutSignIn(name),
+/** Permissions by which people reach more than their own data. `User.ReadBasic.All` does, though people may consent to it. */
+export const permissionsBeyondOwnData: readonly string[] = Object.keys(knownPermissions).filter(
+  (name) => !isConsentable(name) || name === 'User.ReadBasic.All',
 )
 
 /** True for permissions that only identify the signed-in person. */

@@ -1,7 +1,7 @@
-import { permissionsBeyondSignIn } from '../../auth/grantable-permissions.ts'
+import { permissionsBeyondOwnData } from '../../auth/grantable-permissions.ts'
 import type { Fragment, Query } from '../../db/query.ts'
 
-/** A client that admits assigned people alone, and that gives them permissions. */
+/** A client that admits assigned people alone, and that gives them more than their own data. */
 export interface Access {
   readonly id: string
   readonly name: string | null
@@ -9,7 +9,7 @@ export interface Access {
 
 /**
  * A column with the clients that the principal of an alias is assigned to, as JSON: those that require assignments and have
- * permissions consented for everyone. Null: there are none.
+ * permissions beyond own data consented for everyone. Null: there are none.
  */
 export function selectAccess(
   sql: Query,
@@ -37,13 +37,38 @@ export async function listAccessOfGroups(sql: Query, tenantId: string) {
   return rows.map(({ given, ...access }) => ({ ...describeAccess(access), given }))
 }
 
+const clientSet = '/servicePrincipals/'
+
 export function describeAccess({ id, name }: Access) {
-  return { type: 'applicationAccess', name, scope: `/servicePrincipals/${id}` } as const
+  return { type: 'applicationAccess', name, scope: `${clientSet}${id}` } as const
+}
+
+/** The client of a right that `describeAccess` made. */
+export function clientOf({ scope }: { readonly scope: string | null }): string {
+  return String(scope).slice(clientSet.length)
+}
+
+/** The permissions that the clients give to the people whom they admit. */
+export async function readAccessPermissions(
+  sql: Query,
+  tenantId: string,
+  clientIds: readonly string[],
+): Promise<string[]> {
+  const rows = await sql<{ permission: string }[]>`
+    select distinct consent.permission from delegated_permission consent
+    where consent.tenant_id = ${tenantId} and consent.client_id = any(${[...clientIds]}::uuid[])
+      and ${isBeyondOwnData(sql)}
+    order by 1`
+  return rows.map(({ permission }) => permission)
 }
 
 function givesAccess(sql: Query, tenantId: string): Fragment {
   return sql`client.properties -> 'appRoleAssignmentRequired' = 'true' and exists (
     select from delegated_permission consent
-    where consent.tenant_id = ${tenantId} and consent.client_id = client.id and consent.user_id is null
-      and consent.permission = any(${[...permissionsBeyondSignIn]}))`
+    where consent.tenant_id = ${tenantId} and consent.client_id = client.id
+      and ${isBeyondOwnData(sql)})`
+}
+
+function isBeyondOwnData(sql: Query): Fragment {
+  return sql`consent.user_id is null and consent.permission = any(${[...permissionsBeyondOwnData]})`
 }

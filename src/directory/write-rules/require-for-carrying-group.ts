@@ -1,13 +1,14 @@
 import type { Caller } from '../../auth/caller.ts'
 import { holdsAnyRole } from '../../auth/effective-rights.ts'
-import { rightsAdministrators } from '../../auth/grantable-permissions.ts'
+import { matchesConsent, rightsAdministrators } from '../../auth/grantable-permissions.ts'
 import { requirePermissions } from '../../auth/permit.ts'
 import { lockRightsToRead } from '../../auth/rights-lock.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import type { EntityWrite, WriteContext } from '../entities/entity-write.ts'
 import { roleAssignablePermissions } from '../objects/object-permissions.ts'
-import { nameRights, readCarriedRights } from '../rights/carried-rights.ts'
+import { clientOf, readAccessPermissions } from '../rights/application-access.ts'
+import { type CarriedRight, nameRights, readCarriedRights } from '../rights/carried-rights.ts'
 import { ownsObject } from '../rights/person-rights.ts'
 
 /** Properties that decide who is a member, or whether the group counts as one that can have rights. */
@@ -42,13 +43,16 @@ export async function requireForCarryingGroup(context: WriteContext, write: Enti
   // Adding and removing has a table of its own (DIR-69).
   if (canHoldRoles && verb !== 'add' && verb !== 'remove')
     requirePermissions(caller, roleAssignablePermissions)
+  // A role-assignable group gets directory roles later, from administrators who trust in its members.
+  const isAccess = !canHoldRoles && rights.every(({ type }) => type === 'applicationAccess')
   // A deleted group shows among no members: who gave the rights may not have known of it, and its owner may.
   const owned = verb === 'restore' ? undefined : id
   const ask = async (sql: Query) => {
     if (await mayChangeHolders(sql, caller, owned)) return
+    if (isAccess && (await couldGrantAccess(sql, caller, rights))) return
     const carried = rights.length > 0 ? nameRights(rights) : 'the directory roles that it can hold'
     fail('RightsRequired', {
-      reason: `Members of the group have ${carried}: to change them, the signed-in person must ${verb === 'restore' ? '' : 'own the group or '}be Privileged Role Administrator or Global Administrator, and an application needs RoleManagement.ReadWrite.Directory.`,
+      reason: `Members of the group have ${carried}: to change them, the signed-in person must ${verb === 'restore' ? '' : 'own the group or '}be Privileged Role Administrator or Global Administrator, and an application needs RoleManagement.ReadWrite.Directory.${isAccess ? ' A caller who could consent to the permissions of these applications may change them too.' : ''}`,
     })
   }
   await ask(tx)
@@ -64,4 +68,14 @@ async function mayChangeHolders(tx: Query, caller: Caller, groupId: string | und
   if (caller.kind === 'application') return caller.permissions.has('RoleManagement.ReadWrite.Directory')
   if (holdsAnyRole(caller, rightsAdministrators)) return true
   return groupId !== undefined && (await ownsObject(tx, caller, groupId))
+}
+
+/** DIR-395: such a caller could give what the clients of the group give without changing the group. */
+async function couldGrantAccess(
+  tx: Query,
+  caller: Caller,
+  rights: readonly CarriedRight[],
+): Promise<boolean> {
+  const permissions = await readAccessPermissions(tx, caller.tenantId, rights.map(clientOf))
+  return permissions.every((permission) => matchesConsent(caller, permission, true))
 }

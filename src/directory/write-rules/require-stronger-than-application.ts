@@ -4,13 +4,13 @@ import {
   matchesPermission,
   mayGrantInPerson,
   mayGrantRights,
-  permissionsBeyondSignIn,
 } from '../../auth/grantable-permissions.ts'
 import { lockRightsToGive, lockRightsToRead } from '../../auth/rights-lock.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import type { EntityWrite, WriteContext } from '../entities/entity-write.ts'
 import type { Json } from '../entities/property.ts'
+import { readAccessPermissions } from '../rights/application-access.ts'
 import { type ApplicationStrength, readApplicationStrength } from '../rights/application-strength.ts'
 import { nameRights, readCarriedRights } from '../rights/carried-rights.ts'
 import { auditGivenRights, isRevival } from './audit-given-rights.ts'
@@ -62,15 +62,11 @@ export async function requireStrongerThanApplication(
 async function requireToAdmit(tx: Query, caller: Caller, { verb, id, before }: EntityWrite): Promise<void> {
   if (verb !== 'add' || before.appRoleAssignmentRequired !== true) return
   await lockRightsToRead(tx)
-  const consents = await tx<{ permission: string }[]>`
-    select permission from delegated_permission
-    where tenant_id = ${caller.tenantId} and client_id = ${id ?? null} and user_id is null
-      and permission = any(${[...permissionsBeyondSignIn]})
-    order by permission`
+  const permissions = await readAccessPermissions(tx, caller.tenantId, id ? [id] : [])
   refuseBeyond(
-    consents
-      .filter(({ permission }) => !mayGrantInPerson(caller, permission, 'delegated'))
-      .map(({ permission }) => `the delegated permission ${permission}`),
+    permissions
+      .filter((permission) => !mayGrantInPerson(caller, permission, 'delegated'))
+      .map((permission) => `the delegated permission ${permission}`),
   )
 }
 

@@ -88,8 +88,8 @@ clause(
   },
 )
 
-test('DIR-391: other assignments, and clients of the sign-in alone, give no rights', async () => {
-  const strict = await addStrict('openid', 'profile', 'User.Read')
+test('DIR-391: other assignments, and clients that reach own data alone, give no rights', async () => {
+  const strict = await addStrict('openid', 'profile', 'User.Read', 'Tasks.Read', 'Mail.ReadWrite')
   const open = await addApplication(service(), { consented: ['Directory.Read.All'] })
   const group = await directory().group()
   const principal = await directory().servicePrincipal()
@@ -109,6 +109,81 @@ test('DIR-391: other assignments, and clients of the sign-in alone, give no righ
   )
 })
 
+test('DIR-391: names of other people are no own data', async () => {
+  const { servicePrincipalId } = await addStrict('User.ReadBasic.All')
+  const group = await directory().group()
+  await addAssignment(service(), group, servicePrincipalId)
+  assert.equal((await rightsOf(`/groups/${group}`)).length, 1)
+})
+
+clause(
+  'DIR-395',
+  'A group that carries nothing but access by DIR-391 is changed also by callers who could consent to what its clients give: …',
+  async () => {
+    const { database, tenantId } = service()
+    const reading = await addStrict('User.Read', 'Directory.Read.All')
+    const writing = await addStrict('Directory.ReadWrite.All')
+    const addGroup = async (clients: readonly (typeof reading)[], properties = {}) => {
+      const group = await directory().group(properties)
+      for (const { servicePrincipalId } of clients) await addAssignment(service(), group, servicePrincipalId)
+      return group
+    }
+    const inner = await directory().group()
+    const reads = await addGroup([reading])
+    await directory().join(inner, reads)
+    const writes = await addGroup([writing])
+    const both = await addGroup([reading, writing])
+    const assignable = await addGroup([reading], { isAssignableToRole: true })
+    const holding = await addGroup([reading])
+    await directory().join(holding, await directory().role())
+    const groups = { inner, reads, writes, both, assignable, holding }
+
+    const sync = ['GroupMember.ReadWrite.All', 'Group.ReadWrite.All', 'User.ReadWrite.All']
+    const application = (...more: string[]) =>
+      service().tokenFor({ kind: 'application', permissions: [...sync, ...more] })
+    const applicationAndGroups: readonly DirectoryRole[] = [
+      'Application Administrator',
+      'Groups Administrator',
+    ]
+    const callers: readonly [name: string, token: string, may: readonly (keyof typeof groups)[]][] = [
+      ['sync', application(), []],
+      ['sync that reads', application('Directory.Read.All'), ['inner', 'reads']],
+      // With the sign-in of an administrator the delegated permission reaches further.
+      ['sync that writes', application('Directory.ReadWrite.All'), ['inner', 'reads']],
+      [
+        'sync that consents',
+        application('DelegatedPermissionGrant.ReadWrite.All'),
+        ['inner', 'reads', 'writes', 'both'],
+      ],
+      ['Groups Administrator', await personWith(['Groups Administrator']), []],
+      ['both roles', await personWith(applicationAndGroups), ['inner', 'reads']],
+      ['both roles, narrow token', await personWith(applicationAndGroups, undefined, sync), []],
+    ]
+    for (const [name, token, may] of callers)
+      for (const [group, id] of Object.entries(groups)) {
+        const user = await directory().user()
+        const { status, text } = await ask(token, 'POST', `/groups/${id}/members/$ref`, refer(user))
+        const expected = may.includes(group as keyof typeof groups) ? 204 : 403
+        assert.equal(status, expected, `${name}: ${group}: ${text}`)
+        if (expected === 403 && group !== 'assignable') assert.match(text, /Members of the group have/)
+      }
+    const [entry] = await database.sql<{ rights: { type: string }[] }[]>`
+      select after -> 'carriedRights' as rights from audit_event
+      where tenant_id = ${tenantId} and action = 'give carried rights' and target = ${`/groups/${both}`}`
+    assert.deepEqual(
+      entry?.rights.map(({ type }) => type),
+      ['applicationAccess', 'applicationAccess'],
+    )
+
+    const path = `/groups/${reads}`
+    assert.equal((await ask(application(), 'DELETE', path)).status, 403)
+    assert.equal((await ask(application('Directory.Read.All'), 'DELETE', path)).status, 204)
+    const restore = `/directory/deletedItems/${reads}/restore`
+    assert.equal((await ask(application(), 'POST', restore)).status, 403)
+    assert.equal((await ask(application('Directory.Read.All'), 'POST', restore)).status, 200)
+  },
+)
+
 clause(
   'DIR-392',
   'A role of a client that requires assignments is given only by a caller who could consent to each permission that the client has for everyone: …',
@@ -122,7 +197,8 @@ clause(
     }
     const reading = await add(true, 'User.Read', 'Directory.Read.All')
     const writing = await add(true, 'Directory.ReadWrite.All')
-    const mail = await add(true, 'Mail.Read')
+    const mail = await add(true, 'Mail.Read', 'User.ReadWrite')
+    const names = await add(true, 'User.ReadBasic.All')
     const signingIn = await add(true, 'openid', 'User.Read')
     const open = await add(false, 'Directory.ReadWrite.All')
     const granting = ['AppRoleAssignment.ReadWrite.All']
@@ -134,14 +210,14 @@ clause(
       application: service().tokenFor({ kind: 'application', permissions: granting }),
     }
     const expected: Readonly<Record<keyof typeof callers, readonly string[]>> = {
-      owner: [signingIn, open],
-      users: [signingIn, open],
-      applications: [signingIn, open, reading, mail],
-      global: [signingIn, open, reading, mail, writing],
-      application: [signingIn, open, reading, mail, writing],
+      owner: [signingIn, open, mail],
+      users: [signingIn, open, mail],
+      applications: [signingIn, open, mail, names, reading],
+      global: [signingIn, open, mail, names, reading, writing],
+      application: [signingIn, open, mail, names, reading, writing],
     }
     for (const [name, token] of Object.entries(callers))
-      for (const resourceId of [reading, writing, mail, signingIn, open])
+      for (const resourceId of [reading, writing, mail, names, signingIn, open])
         for (const set of ['users', 'groups'] as const) {
           const principalId = set === 'users' ? await directory().user() : await directory().group()
           const body = { principalId, resourceId, appRoleId: noRoleId }
