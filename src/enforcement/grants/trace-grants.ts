@@ -5,6 +5,11 @@ import { hasStood, type WasExempt } from './left-grants.ts'
 type Selects = Pick<Remembered, 'grants' | 'columnGrants'>
 type AnyGrant = Grant & { readonly column?: number }
 
+interface Trace {
+  readonly isThere: boolean
+  readonly mayPassOn: boolean
+}
+
 /**
  * What is left of the recorded grants of SELECT, and what was granted by hand since. `left` in a record says what the last turn that
  * changed the relation left there; all that differs by now was changed by hand. What a turn leaves or grants itself is by the owner.
@@ -20,6 +25,7 @@ type AnyGrant = Grant & { readonly column?: number }
  * |                         |                   | anything else                         | what is seen                        |
  * | a masked column, of a masked role | nothing | it at the twin, or no twin, and all that was left to the role | as recorded |
  *
+ * Grant options go the same way, and stay where a grant without the option was added to what is left: PostgreSQL revokes none by a GRANT.
  * A role may have become exempt, or masked, since: `left` tells what it was. Records of earlier releases have no `left`. There a grant of
  * the whole to a masked role counts while the role has any column.
  */
@@ -45,13 +51,10 @@ export function traceGrants(
   /** The open columns that were left of a grant of the whole, each with the grants of the owner that are seen of it. */
   const listLeft = ({ grantee, left }: Grant) =>
     [...open]
-      .filter((column) => column <= Number(left))
+      .filter((column) => typeof left === 'number' && column <= left)
       .map((column) => (seenAt.get(keyOf({ grantee, column })) ?? []).filter((one) => one.grantor === owner))
-  const traceWhole = (grant: Grant): { readonly isThere: boolean; readonly mayPassOn: boolean } => {
-    const own = find(grant)
-    if (own.length > 0) return { isThere: true, mayPassOn: own.some(isGrantable) }
-    if (hasStood(grant, wasExempt)) return { isThere: false, mayPassOn: false }
-    const columns = typeof grant.left === 'number' ? listLeft(grant) : []
+  const traceRest = (grant: Grant): Trace => {
+    const columns = listLeft(grant)
     if (columns.length > 0)
       return {
         isThere: columns.every((some) => some.length > 0),
@@ -64,6 +67,16 @@ export function traceGrants(
     const mayPassOn = [...seen, ...seenColumns].some((one) => one.grantee === grant.grantee && one.grantable)
     return { isThere: holders.has(grant.grantee), mayPassOn }
   }
+  const traceWhole = (grant: Grant): Trace => {
+    const own = find(grant)
+    const [isThere, isPassedOn] = [own.length > 0, own.some(isGrantable)]
+    if (hasStood(grant, wasExempt)) return { isThere, mayPassOn: isPassedOn }
+    const rest = traceRest(grant)
+    // A GRANT without the option revokes none. Where neither open columns nor a twin tell of the option, it ends.
+    const isTold = twin !== undefined || listLeft(grant).length > 0
+    const mayPassOn = isPassedOn || (isTold && rest.isThere && rest.mayPassOn)
+    return isThere ? { isThere, mayPassOn } : rest
+  }
   const optionOfWhole = new Set(guard.grants.filter(isGrantable).map(({ grantee }) => grantee))
   const wholes = guard.grants.flatMap((grant) => {
     const { isThere, mayPassOn } = traceWhole(grant)
@@ -74,29 +87,32 @@ export function traceGrants(
   const grants = [...wholes, ...seen.filter(({ grantee }) => !known.has(grantee))]
 
   const recordedOptions = new Set(guard.columnGrants.filter(isGrantable).map(keyOf))
-  const keepSeen = (grant: ColumnGrant): ColumnGrant[] => {
-    const [own, key] = [find(grant), keyOf(grant)]
-    const isNew = !recordedOptions.has(key) && !optionOfWhole.has(grant.grantee)
-    return own.length === 0
-      ? []
-      : [{ ...grant, grantable: (grant.grantable || isNew) && own.some(isGrantable) }]
-  }
-  const isTraced = (grant: ColumnGrant) =>
-    !isHidden(grant.column) || hasStood(grant, wasExempt) || find(grant).length > 0
-  const traced = guard.columnGrants.filter(isTraced).flatMap(keepSeen)
-  // A role that lost an open column, or its option, by hand lost the masked ones too: they leave no trace of which were meant.
+  const mayBe = (grant: ColumnGrant) =>
+    grant.grantable || (!recordedOptions.has(keyOf(grant)) && !optionOfWhole.has(grant.grantee))
+  const isTraced = (grant: ColumnGrant) => !isHidden(grant.column) || hasStood(grant, wasExempt)
+  const traced = guard.columnGrants.filter(isTraced).flatMap((grant) => {
+    const own = find(grant)
+    return own.length === 0 ? [] : [{ ...grant, grantable: mayBe(grant) && own.some(isGrantable) }]
+  })
+  // A role that lost an open column, or its option, by hand lost the masked ones of the same grantor too: they leave no trace of which
+  // were meant.
   const shown = [...guard.grants, ...guard.columnGrants.filter(({ column }) => open.has(column))]
   const left = [...wholes, ...traced]
   const lost = listMissing(shown, left)
   const lostOptions = listMissing(shown.filter(isGrantable), left.filter(isGrantable))
   const untraced = guard.columnGrants
-    .filter((grant) => !isTraced(grant) && atTwin(grant)?.length !== 0)
-    .filter(({ grantee }) => guard.hidesAll || !lost.has(grantee))
-    .map((grant) => ({
-      ...grant,
-      grantable:
-        grant.grantable && (guard.hidesAll || !lostOptions.has(grant.grantee)) && mayAtTwin(atTwin, grant),
-    }))
+    .filter((grant) => !isTraced(grant))
+    .flatMap((grant) => {
+      const [own, there, from] = [find(grant), atTwin(grant), fromOf(grant)]
+      const isLeft = there?.length !== 0 && (guard.hidesAll || !lost.has(from))
+      const isOption = isLeft && (guard.hidesAll || !lostOptions.has(from))
+      if (own.length === 0)
+        return isLeft
+          ? [{ ...grant, grantable: grant.grantable && isOption && mayAtTwin(atTwin, grant) }]
+          : []
+      const isHeld = grant.grantable && isOption && there?.some(isGrantable) === true
+      return [{ ...grant, grantable: (mayBe(grant) && own.some(isGrantable)) || isHeld }]
+    })
   const columnGrants = [...traced, ...untraced]
   const whole = new Set<string | null>([...grants.map(({ grantee }) => grantee), ...guard.lent])
   const knownColumns = new Set(columnGrants.map(keyOf))
@@ -107,10 +123,13 @@ export function traceGrants(
 const keyOf = ({ grantee, column }: Pick<AnyGrant, 'grantee' | 'column'>) => JSON.stringify([grantee, column])
 const isGrantable = ({ grantable }: Grant) => grantable
 
-/** Grantees with one of the former grants of which none of the latter is, whichever role made it. */
-function listMissing(former: readonly AnyGrant[], latter: readonly AnyGrant[]): Set<string | null> {
-  const there = new Set(latter.map(keyOf))
-  return new Set(former.filter((grant) => !there.has(keyOf(grant))).map(({ grantee }) => grantee))
+const fromOf = ({ grantee, grantor }: Grant) => JSON.stringify([grantee, grantor])
+
+/** Grantees, each with the grantor, of former grants that are not among the latter: what another role revokes ends no grant by this one. */
+function listMissing(former: readonly AnyGrant[], latter: readonly AnyGrant[]): Set<string> {
+  const idOf = (grant: AnyGrant) => JSON.stringify([keyOf(grant), grant.grantor])
+  const there = new Set(latter.map(idOf))
+  return new Set(former.filter((grant) => !there.has(idOf(grant))).map(fromOf))
 }
 
 function findTwin({ twin }: Guard, twins: ReadonlyMap<string, ObservedTwin>): ObservedTwin | undefined {

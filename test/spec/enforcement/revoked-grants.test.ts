@@ -11,13 +11,17 @@ import { listPrivileges } from '../../support/privileges.ts'
 
 /** Of table t, `mail` is masked; of view v, every column. `seer` and `dan` are exempt, `ann`, `bea` and PUBLIC are masked. */
 interface Case {
-  /** Run by the owner before masking, and by `dan` and `bea` behind it. */
+  /** Run by the owner before masking. */
   readonly had: string
+  /** Run before masking, behind `had`. */
+  readonly passed?: readonly [by: 'ann' | 'bea', text: string]
   /** Run one after the other during masking, between two turns. */
   readonly done: readonly (readonly [by: 'owner' | 'dan' | 'bea' | 'superuser', text: string])[]
   /** SELECT of `who` when masking has ended, each with its grantor. */
   readonly who: 'seer' | 'ann' | 'public'
   readonly left: readonly string[]
+  /** The same of `bea`. */
+  readonly leftOfBea?: readonly string[]
 }
 
 const revokeAll = (who: string, on = 't') => ['owner', `revoke all on public.${on} from :${who}`] as const
@@ -196,6 +200,93 @@ const ofOthers: readonly Case[] = [
   },
 ]
 
+/** Grants by one role are not ended by another. */
+const ofGrantors: readonly Case[] = [
+  ...(
+    [
+      ['bea', 'revoke select (id) on public.t from :ann'],
+      ['owner', 'revoke select on public.t from :bea cascade'],
+      ['owner', 'revoke grant option for select on public.t from :bea cascade'],
+    ] as const
+  ).map((end) => ({
+    had: 'grant select (name, mail) on public.t to :ann; grant select (id) on public.t to :bea with grant option',
+    done: [['bea', 'grant select (id) on public.t to :ann'] as const, ['superuser', 'turn'] as const, end],
+    who: 'ann' as const,
+    left: byOwner('t.name', 't.mail'),
+  })),
+  {
+    had: `grant select (name, mail) on public.t to :ann with grant option;
+      grant select (id) on public.t to :bea with grant option`,
+    done: [
+      ['bea', 'grant select (id) on public.t to :ann with grant option'],
+      ['superuser', 'turn'],
+      ['bea', 'revoke grant option for select (id) on public.t from :ann'],
+    ],
+    who: 'ann',
+    left: ['t.id by bea', 't.mail by owner *', 't.name by owner *'],
+  },
+  {
+    had: 'grant select (name, mail) on public.t to :ann; grant select (name) on public.t to :bea with grant option',
+    passed: ['bea', 'grant select (name) on public.t to :ann'],
+    done: [revokeAll('ann'), ['bea', 'grant select (name) on public.t to :ann']],
+    who: 'ann',
+    left: ['t.name by bea'],
+  },
+]
+
+/** A GRANT of what a role has takes nothing from it. */
+const ofGrantedAnew: readonly Case[] = [
+  {
+    had: 'grant select on public.t to :ann with grant option',
+    passed: ['ann', 'grant select on public.t to :bea'],
+    done: [owner('grant select on public.t to :ann')],
+    who: 'ann',
+    left: ['t by owner *'],
+    leftOfBea: ['t by ann'],
+  },
+  {
+    had: 'grant select on public.v to :ann with grant option',
+    passed: ['ann', 'grant select on public.v to :bea'],
+    done: [owner('grant select on all tables in schema public to :ann')],
+    who: 'ann',
+    left: ['t by owner', 'v by owner *'],
+    leftOfBea: ['v by ann'],
+  },
+  ...['t', 'v'].map((on) => ({
+    had: `grant select (id, mail) on public.${on} to :ann with grant option`,
+    passed: ['ann', `grant select (id, mail) on public.${on} to :bea`] as const,
+    done: [owner(`grant select (id, mail) on public.${on} to :ann`)],
+    who: 'ann' as const,
+    left: [`${on}.id by owner *`, `${on}.mail by owner *`],
+    leftOfBea: [`${on}.id by ann`, `${on}.mail by ann`],
+  })),
+  // A grant option that was revoked stays so.
+  ...['select', 'select (id, name, note, mail)'].flatMap((what) =>
+    [
+      `revoke ${what} on public.t from :ann cascade`,
+      `revoke grant option for ${what} on public.t from :ann cascade`,
+    ].map((text) => ({
+      had: `grant ${what} on public.t to :ann with grant option`,
+      passed: ['ann', `grant ${what} on public.t to :bea`] as const,
+      done: [owner(`${text}; grant ${what} on public.t to :ann`)],
+      who: 'ann' as const,
+      left: what === 'select' ? byOwner('t') : byOwner('t.id', 't.name', 't.note', 't.mail'),
+      leftOfBea: [],
+    })),
+  ),
+  {
+    had: 'grant select on public.v to :ann with grant option',
+    passed: ['ann', 'grant select on public.v to :bea'],
+    done: [
+      ['superuser', 'revoke grant option for select on masked_public.v from :ann'],
+      owner('grant select on public.v to :ann'),
+    ],
+    who: 'ann',
+    left: byOwner('v'),
+    leftOfBea: [],
+  },
+]
+
 forEachCluster((cluster) => {
   describe('grants revoked by hand', () => {
     let target: Awaited<ReturnType<typeof createMaskedDatabase>>
@@ -247,8 +338,9 @@ forEachCluster((cluster) => {
     })
     after(() => target[Symbol.asyncDispose]())
 
-    const check = async ({ had, done, who, left }: Case) => {
+    const check = async ({ had, passed, done, who, left, leftOfBea }: Case) => {
       await run(`set role :owner; ${had}; reset role`)
+      if (passed) await as(...passed)
       await mask()
       for (const [by, text] of done)
         await (text === 'turn' ? mask() : by === 'superuser' ? run(text) : as(by, text))
@@ -258,6 +350,7 @@ forEachCluster((cluster) => {
       if (who === 'seer') assert.deepEqual(bare(await listSelect(who)), bare(left), `during: ${had}`)
       await release()
       assert.deepEqual(await listSelect(who), [...left].sort(), had)
+      if (leftOfBea) assert.deepEqual(await listSelect('bea'), leftOfBea, had)
     }
 
     for (const each of ofExempt)
@@ -278,6 +371,13 @@ forEachCluster((cluster) => {
       clause(
         'ENF-444',
         'Where SELECT by the owner was revoked and another role grants the same, it is recorded as a grant by that role, and…',
+        () => check(each),
+      )
+
+    for (const each of [...ofGrantors, ...ofGrantedAnew])
+      clause(
+        'ENF-446',
+        'A grant by one role does not end because another role revokes its own, nor a grant option because the owner grants…',
         () => check(each),
       )
 
