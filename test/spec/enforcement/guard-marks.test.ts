@@ -141,7 +141,9 @@ forUsualCluster((cluster) => {
           await settleAs(former.connectAs('first'), ['email'])
           const [role] = await run(`select oid::int8 from pg_roles where rolname = '${first}'`)
           const mark = `masquerade guard ${sign(`guard of role ${role?.oid}`)}`
-          await run(`comment on schema masquerade_guard is '${mark}'`)
+          // Records of 0.1 do not say what a turn left of a grant.
+          await run(`comment on schema masquerade_guard is '${mark}'; update masquerade_guard.relation
+            set grants = (select jsonb_agg(g - 'left') from jsonb_array_elements(grants) g)`)
           const session = isSuperuser ? former.database : former.connectAs('second')
           const read = (relation: string) =>
             former.runAs('analyst', `select email, phone from ${relation}`).then(
