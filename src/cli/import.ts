@@ -115,25 +115,26 @@ async function importFile(
   hours: number | undefined,
 ): Promise<number> {
   const facts = { size: await sizeOf(file) }
-  let asked: string | undefined
+  let asked: ImportOutcome | undefined
   try {
     const isDry = values['dry-run'] ?? false
     if (isDry || (values.prune && !values.yes)) {
       const tried = await attempt(access, file, facts, values, {})
-      asked = listRemoved(tried)
-      const words = `${describeOutcome(file, 'would import', tried)}${asked}`
+      asked = tried
+      const words = `${describeOutcome(file, 'would import', tried)}${listRemoved(tried)}`
       if (isDry) {
-        report(values, { file, ...tried }, words)
+        const { removedDigest, ...shown } = tried
+        report(values, { file, ...shown }, words)
         return exitCodes.done
       }
       announce(values, words)
       if (tried.removed > 0 && !(await isConfirmed())) return leave(values)
     }
     const outcome = await attempt(access, file, facts, values, { isKept: true, hours, asked })
-    const { invitations, ...counts } = outcome
+    const { invitations, removedDigest, ...counts } = outcome
     const isKept = values.invitations !== undefined && invitations.length > 0
     if (isKept) await keepInvitations(values.invitations ?? '', invitations)
-    const shown = isKept ? counts : outcome
+    const shown = isKept ? counts : { ...counts, invitations }
     report(
       values,
       { file, ...shown },
@@ -153,7 +154,7 @@ interface Wishes {
   /** Of invitations. */
   readonly hours?: number | undefined
   /** The removals that the operator was asked about; others are refused. */
-  readonly asked?: string | undefined
+  readonly asked?: ImportOutcome | undefined
 }
 
 /** Imports a file, or tries to: whatever it did is undone then. */
@@ -181,7 +182,7 @@ async function attempt(
         },
       })
       if (!isKept) throw new Tried(outcome)
-      if (asked !== undefined && listRemoved(outcome) !== asked)
+      if (asked !== undefined && !removesSame(asked, outcome))
         throw new OperatorError(
           `${file}: the directory has changed since, and other objects, members or owners would be removed. Nothing was imported from it: import it again.`,
         )
@@ -193,6 +194,11 @@ async function attempt(
   } finally {
     progress.end()
   }
+}
+
+/** Names count too: the operator decided by those that were shown, and an object may have another by now. */
+function removesSame(asked: ImportOutcome, outcome: ImportOutcome): boolean {
+  return asked.removedDigest === outcome.removedDigest && listRemoved(asked) === listRemoved(outcome)
 }
 
 async function sizeOf(file: string): Promise<number> {

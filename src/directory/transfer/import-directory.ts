@@ -74,7 +74,7 @@ export async function importDirectory(tx: Tx, wishes: Import): Promise<ImportOut
   await logImport(tx, tenantId, applied.unlogged)
   if (pruned.changes.length > 0) await appendChanges(tx, tenantId, pruned.changes)
   const { created, changed, unchanged } = applied
-  const { removed, names: removedNames, unnamed: removedOthers } = pruned
+  const { removed, names: removedNames, unnamed: removedOthers, digest: removedDigest } = pruned
   const actor = { kind: 'operator', tenantId, objectId: tenantId, applicationId: tenantId }
   const after = { fileName, ...lines, changed, unchanged, removed }
   await writeAudit(tx, actor, randomUUID(), {
@@ -82,7 +82,8 @@ export async function importDirectory(tx: Tx, wishes: Import): Promise<ImportOut
     target: '/',
     after: { ...after, ...(given.length > 0 && { givenRights: given }) },
   })
-  return { lines, created, changed, unchanged, removed, removedNames, removedOthers, invitations }
+  const removals = { removed, removedNames, removedOthers, removedDigest }
+  return { lines, created, changed, unchanged, ...removals, invitations }
 }
 
 interface Read {

@@ -28,6 +28,8 @@ export interface ImportOutcome {
   readonly removedNames: readonly string[]
   /** How many more were removed, by their kind. */
   readonly removedOthers: Readonly<Record<string, number>>
+  /** Equal for two imports that remove the same objects, members and owners. */
+  readonly removedDigest: string
   /** Passwords that were made for new users; they are shown this once. */
   readonly invitations: readonly Invitation[]
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Change } from '../../db/change-log.ts'
 import type { Tx } from '../../db/database.ts'
 import type { Query } from '../../db/query.ts'
@@ -30,6 +31,8 @@ export interface Pruned {
   readonly removed: number
   readonly names: readonly string[]
   readonly unnamed: Readonly<Record<string, number>>
+  /** Of the ids of all removals. */
+  readonly digest: string
   /** For the log, behind all that locks rows. */
   readonly changes: readonly Change[]
 }
@@ -37,9 +40,11 @@ export interface Pruned {
 interface Removal {
   readonly kind: string
   readonly name: string
+  /** Of the object; for a member or owner first that of the object that it is removed from. */
+  readonly ids: readonly string[]
 }
 
-export const nothingPruned: Pruned = { removed: 0, names: [], unnamed: {}, changes: [] }
+export const nothingPruned: Pruned = { removed: 0, names: [], unnamed: {}, digest: '', changes: [] }
 const mostNames = 100
 
 /**
@@ -64,8 +69,15 @@ export async function prune(tx: Tx, tenantId: string, { kinds, lines }: Spoken):
     removed: removals.length,
     names: removals.slice(0, mostNames).map(({ kind, name }) => `${kind} ${name}`),
     unnamed,
+    digest: digestOf(removals),
     changes,
   }
+}
+
+/** Equal for the same objects, members and owners: names do not tell two of one name apart, and are shown up to a limit. */
+function digestOf(removals: readonly Removal[]): string {
+  const lines = removals.map(({ kind, ids }) => [kind, ...ids].join(' ')).sort()
+  return createHash('sha256').update(lines.join('\n')).digest('base64')
 }
 
 async function pruneEdges(
@@ -101,6 +113,7 @@ async function pruneEdges(
   return rows.map((row) => ({
     kind: name === 'owner' ? 'owner' : 'member',
     name: row.name,
+    ids: [row.id, row.member],
     change: { entity: row.kind, entityId: row.id, kind, data: { id: row.member } },
   }))
 }
@@ -135,6 +148,7 @@ async function pruneObjects(
   const removals = gone.map(({ id, kind, properties: { userPrincipalName, displayName } }) => ({
     kind,
     name: String(userPrincipalName ?? displayName ?? id),
+    ids: [id],
   }))
   return { removals, changes }
 }

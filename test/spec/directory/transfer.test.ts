@@ -550,6 +550,78 @@ describe('import and export from the command line', () => {
   )
 
   clause(
+    'DIR-397',
+    'After its question `masquerade import --prune` compares what it removes by ids as well: …',
+    async () => {
+      const { dataDir, databaseUrl, tenantId } = service
+      const { sql } = service.database
+      const environment = { MASQUERADE_DATA_DIR: dataDir, MASQUERADE_DATABASE_URL: databaseUrl }
+      const directory = fillDirectory(service)
+      const path = join(dataDir, 'same-names.jsonl')
+      const prune = (meanwhile = async () => {}) => {
+        const answer = async () => {
+          await meanwhile()
+          return 'y'
+        }
+        return runHere(['import', path, '--prune'], { environment, answer })
+      }
+      const refuses = async (what: string, meanwhile: () => Promise<void>) => {
+        const { code, stdout, stderr } = await prune(meanwhile)
+        assert.equal(code, 1, `${what}: ${stdout}${stderr}`)
+        assert.match(stderr, /would be removed\. Nothing was imported/)
+      }
+      const devices = async () => {
+        const rows = await sql<{ id: string }[]>`
+          select id from directory_object where kind = 'device' and deleted_at is null order by id`
+        return rows.map(({ id }) => id)
+      }
+      const stays = {
+        type: 'device',
+        accountEnabled: true,
+        deviceId: randomUUID(),
+        displayName: 'Stays',
+        operatingSystem: 'Linux',
+        operatingSystemVersion: '1',
+      }
+      for (const count of [2, 120]) {
+        await sql`delete from directory_object where kind = 'device'`
+        for (let made = 0; made < count; made++) await directory.device()
+        await writeFile(path, lines(stays))
+        const former = (await devices()).at(-1) ?? ''
+        let late = ''
+        await refuses(`another of ${count} devices`, async () => {
+          await sql`delete from directory_object where id = ${former}`
+          late = await directory.device()
+        })
+        assert.ok((await devices()).includes(late), 'the device of the same name is not removed')
+        const { code, stderr } = await prune()
+        assert.equal(code, 0, stderr)
+        assert.equal((await devices()).length, 1, 'the second time the operator was asked about it')
+      }
+
+      const [former, late] = [await directory.servicePrincipal(), await directory.servicePrincipal()]
+      for (const kind of ['member', 'owner'] as const) {
+        const [group, keeper] = [await directory.group(), await directory.user()]
+        const table = sql(`${kind}_edge`)
+        const [of, who] = kind === 'member' ? ['container_id', 'member_id'] : ['object_id', 'owner_id']
+        const add = (id: string) =>
+          sql`insert into ${table} (tenant_id, ${sql(of)}, ${sql(who)}) values (${tenantId}, ${group}, ${id})`
+        await add(keeper)
+        await add(former)
+        const container = kind === 'member' ? 'group' : 'object'
+        await writeFile(path, lines({ type: kind, [container]: group, [kind]: keeper }))
+        await refuses(`another ${kind}`, async () => {
+          await sql`delete from ${table} where ${sql(of)} = ${group} and ${sql(who)} = ${former}`
+          await add(late)
+        })
+        const { count } =
+          await sql`select from ${table} where ${sql(of)} = ${group} and ${sql(who)} = ${late}`
+        assert.equal(count, 1, `the ${kind} of the same name is not removed`)
+      }
+    },
+  )
+
+  clause(
     'DIR-282',
     '`masquerade import` reads CSV with a header as well as JSON lines, and tells with `--dry-run` what would change. …',
     async () => {
