@@ -1,7 +1,9 @@
+import { after, before } from 'node:test'
 import pino from 'pino'
 import { Registry } from 'prom-client'
 import type { Database } from '../../src/db/database.ts'
 import { readGatewayVersion, readMaskedFor } from '../../src/enforcement/per-role/read-masked.ts'
+import { reconcile } from '../../src/enforcement/reconcile.ts'
 import { type Gateway, openGateway } from '../../src/gateway/gateway.ts'
 import { createGatewayMetrics } from '../../src/gateway/metrics.ts'
 import type {
@@ -13,6 +15,8 @@ import type {
 } from '../../src/gateway/ports.ts'
 import { createCa, issueCertificate } from '../../src/http/local-ca.ts'
 import type { TokenGrounds } from '../../src/kernel/token-grounds.ts'
+import type { ClusterName } from './cluster.ts'
+import { createMaskedDatabase, policy } from './masked-database.ts'
 
 /** A principal as a token proves it. */
 export function testPrincipal(id: string, kind: Principal['kind'] = 'user'): Principal {
@@ -111,4 +115,25 @@ export async function openBareGateway(
       ...ports,
     },
   })
+}
+
+/** A database without rules and a gateway before it, for one suite. Returns the address of its role `analyst`, through the gateway or not. */
+export function useBareGateway(cluster: ClusterName): (isThrough: boolean) => string {
+  let target: Awaited<ReturnType<typeof createMaskedDatabase>>
+  let gateway: Gateway
+  before(async () => {
+    target = await createMaskedDatabase(cluster)
+    await target.createRole('analyst')
+    await reconcile(target.database, policy([]))
+    gateway = await openBareGateway(target.database, target.url)
+  })
+  after(async () => {
+    await gateway.close(0)
+    await target[Symbol.asyncDispose]()
+  })
+  return (isThrough) => {
+    const url = new URL(target.urlOf('analyst'))
+    if (isThrough) url.host = `127.0.0.1:${gateway.port}`
+    return url.href
+  }
 }

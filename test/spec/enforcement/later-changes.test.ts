@@ -81,47 +81,49 @@ describe('changes that are stored during a turn', () => {
         await beSlow(0)
       }
 
-      // Every kind of change, and one that finds no state of the database.
-      const { sql } = masking.service().database
-      const [row] = await sql<
+      const store = masking.service().database
+      const [row] = await store.sql<
         { id: string }[]
       >`select id from masked_database where key = ${db.toLowerCase()}`
       const id = row?.id ?? ''
-      const states = createStateStore(sql, selectBound, lockDatabase)
-      const facts = { notes: null, drifted: false, auditEveryMs: 3_600_000, lastTurn: null }
-      const refuses = async (change: () => Promise<unknown>) => {
+      // Every kind of change, and one that finds no state of the database. The turns of the nodes see nothing of this transaction.
+      await store.transaction(async (sql) => {
+        const states = createStateStore(sql, selectBound, lockDatabase)
+        const facts = { notes: null, drifted: false, auditEveryMs: 3_600_000, lastTurn: null }
+        const refuses = async (change: () => Promise<unknown>) => {
+          const { lastChange } = await states.readBeforeTurn(id)
+          await change()
+          const notes = [{ code: 'Locked', target: String(lastChange), message: '' } as const]
+          assert.equal(await states.writeEnforced(id, { ...facts, lastChange, notes }), undefined)
+          const pending = await states.read(id)
+          // The next turn may look at the tables of the change alone: what the refused one found stays.
+          assert.deepEqual([pending.state, pending.notes], ['Pending', notes])
+          const { lastChange: now } = await states.readBeforeTurn(id)
+          assert.equal((await states.writeEnforced(id, { ...facts, lastChange: now }))?.state, 'Enforced')
+        }
+        const forget = () => sql`delete from enforcement_state where database_id = ${id}`
+        for (const change of [
+          () => sql`update masking_rule set alias_name = null where database_id = ${id}`,
+          () => sql`delete from masking_rule where database_id = ${id} and key = 'note'`,
+          () => sql`update masked_database set exempt_principals = 'auditors' where id = ${id}`,
+          () => sql`update masked_database set policy_state = 'Disabled' where id = ${id}`,
+          () => sql`update masked_database set policy_mode = policy_mode where id = ${id}`,
+          () => sql`update masked_database set binding_version = binding_version + 1 where id = ${id}`,
+          () =>
+            sql`insert into suspension (database_id, schema_name, table_name) values (${id}, 'public', 'person')`,
+          () => sql`delete from suspension where database_id = ${id}`,
+          () => sql`insert into role_mapping (database_id, key, name, database_role, principal_id)
+            values (${id}, 'm', 'm', 'readers', gen_random_uuid())`,
+          () => sql`delete from role_mapping where database_id = ${id}`,
+        ])
+          await refuses(change)
+        await forget()
+        await refuses(() => sql`update masked_database set policy_state = 'Enabled' where id = ${id}`)
+        // A turn of before the database was unbound, and of before its state was made anew.
         const { lastChange } = await states.readBeforeTurn(id)
-        await change()
-        const notes = [{ code: 'Locked', target: String(lastChange), message: '' } as const]
-        assert.equal(await states.writeEnforced(id, { ...facts, lastChange, notes }), undefined)
-        const pending = await states.read(id)
-        // The next turn may look at the tables of the change alone: what the refused one found stays.
-        assert.deepEqual([pending.state, pending.notes], ['Pending', notes])
-        const { lastChange: now } = await states.readBeforeTurn(id)
-        assert.equal((await states.writeEnforced(id, { ...facts, lastChange: now }))?.state, 'Enforced')
-      }
-      const forget = () => sql`delete from enforcement_state where database_id = ${id}`
-      for (const change of [
-        () => sql`update masking_rule set alias_name = null where database_id = ${id}`,
-        () => sql`delete from masking_rule where database_id = ${id} and key = 'note'`,
-        () => sql`update masked_database set exempt_principals = 'nobody' where id = ${id}`,
-        () => sql`update masked_database set policy_state = 'Disabled' where id = ${id}`,
-        () => sql`update masked_database set policy_mode = policy_mode where id = ${id}`,
-        () => sql`update masked_database set binding_version = binding_version + 1 where id = ${id}`,
-        () =>
-          sql`insert into suspension (database_id, schema_name, table_name) values (${id}, 'public', 'person')`,
-        () => sql`delete from suspension where database_id = ${id}`,
-        () => sql`insert into role_mapping (database_id, key, name, database_role, principal_id)
-          values (${id}, 'm', 'm', 'readers', gen_random_uuid())`,
-        () => sql`delete from role_mapping where database_id = ${id}`,
-      ])
-        await refuses(change)
-      await forget()
-      await refuses(() => sql`update masked_database set policy_state = 'Enabled' where id = ${id}`)
-      // A turn of before the database was unbound, and of before its state was made anew.
-      const { lastChange } = await states.readBeforeTurn(id)
-      await forget()
-      assert.equal(await states.writeEnforced(id, { ...facts, lastChange }), undefined)
+        await forget()
+        assert.equal(await states.writeEnforced(id, { ...facts, lastChange }), undefined)
+      })
     },
   )
 })

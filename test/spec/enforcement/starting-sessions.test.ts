@@ -5,7 +5,7 @@ import { reconcile } from '../../../src/enforcement/reconcile.ts'
 import { endAtStandby } from '../../../src/enforcement/sessions/end-at-standby.ts'
 import { RawSessions } from '../../../src/enforcement/sessions/raw-sessions.ts'
 import { clause } from '../../support/clause.ts'
-import { openDelayed } from '../../support/delayed-session.ts'
+import { besideDelayed, openDelayed } from '../../support/delayed-session.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
 import { forEachCluster } from '../../support/postgres.ts'
 import { waitUntil } from '../../support/wait-until.ts'
@@ -60,38 +60,42 @@ forEachCluster((cluster) => {
         'A session that PostgreSQL is still starting when a role loses its exemption, and that starts a second later still, ends…',
         async () => {
           const isHelpless = kind === 'a role that may not end sessions'
-          await using other = await delay('bob', '-W 30')
           const [{ role } = {}] = await run(`select oid::int8 as role from pg_roles where rolname = '${bob}'`)
           const place = 'standby:5432'
           const entry = { role, name: String(bob), place }
           const end = () => endAtStandby(binding, place, [entry], true)
           if (isHelpless) {
-            const { open, notes } = await end()
-            assert.deepEqual(open, [{ ...entry, pid: other.pid, start: null }])
+            const { pid, open, notes } = await besideDelayed(
+              () => delay('bob', '-W 30'),
+              async (one) => ({ pid: one.pid, ...(await end()) }),
+            )
+            assert.deepEqual(open, [{ ...entry, pid, start: null }])
             assert.equal(notes.length, 1)
-            await run(`select pg_terminate_backend(${other.pid})`)
-          }
-          // One that was told to end may show its role first.
-          else
+          } else {
+            await using other = await delay('bob', '-W 30')
+            // One that was told to end may show its role first.
             await waitUntil('the session at the standby ends', async () => {
               const { open, notes } = await end()
               return open.length === 0 && notes.length === 0
             })
-          await assert.rejects(other.query('select 1'), /terminat|connection error/)
+            await assert.rejects(other.query('select 1'), /terminat|connection error/)
+          }
 
           await run(`grant "${auditor}" to "${bob}"`)
           await mask()
           await using delayed = await delay('bob', `-W ${isHelpless ? 6 : 30} -c role=${auditor}`)
           assert.deepEqual(await audit(), [])
-          assert.equal(await delayed.isStarting(), true, 'of a role that is exempt')
+          assert.equal(await delayed.isOpen(), true, 'of a role that is exempt')
           await run(`revoke "${auditor}" from "${bob}"`)
           await mask()
           if (isHelpless) {
-            await using stranger = await delay('stranger', '-W 30')
-            const named = [delayed, stranger].map(({ pid }) => [bob, pid])
-            assert.deepEqual(new Set((await audit()).map(String)), new Set(named.map(String)))
+            const { pid, notes } = await besideDelayed(
+              () => delay('stranger', '-W 30'),
+              async (stranger) => ({ pid: stranger.pid, notes: await audit() }),
+            )
+            const named = [delayed.pid, pid].map((one) => [bob, one])
+            assert.deepEqual(new Set(notes.map(String)), new Set(named.map(String)))
             assert.deepEqual(await delayed.query(read), [{ mail: canary }], 'what the notes warn of')
-            await run(`select pg_terminate_backend(${stranger.pid})`)
             await waitUntil('the stranger is gone', async () => (await audit()).length === 1)
             assert.deepEqual(await audit(), [[bob, delayed.pid]], 'it shows its role now')
             await run(`grant pg_signal_backend to "${owner}"`)

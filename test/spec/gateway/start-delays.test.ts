@@ -1,10 +1,7 @@
 import assert from 'node:assert/strict'
-import { after, before, describe } from 'node:test'
-import { reconcile } from '../../../src/enforcement/reconcile.ts'
-import type { Gateway } from '../../../src/gateway/gateway.ts'
-import { openBareGateway } from '../../support/bare-gateway.ts'
+import { describe } from 'node:test'
+import { useBareGateway } from '../../support/bare-gateway.ts'
 import { clause } from '../../support/clause.ts'
-import { createMaskedDatabase, policy } from '../../support/masked-database.ts'
 import { forEachCluster } from '../../support/postgres.ts'
 import { openWireClient } from '../../support/wire-client.ts'
 
@@ -30,23 +27,10 @@ const delaying: Record<string, string>[] = [
 
 forEachCluster((cluster) => {
   describe('sessions that delay their own start', () => {
-    let target: Awaited<ReturnType<typeof createMaskedDatabase>>
-    let gateway: Gateway
-    before(async () => {
-      target = await createMaskedDatabase(cluster)
-      await target.createRole('analyst')
-      await reconcile(target.database, policy([]))
-      gateway = await openBareGateway(target.database, target.url)
-    })
-    after(async () => {
-      await gateway.close(0)
-      await target[Symbol.asyncDispose]()
-    })
+    const urlOf = useBareGateway(cluster)
 
     const show = async (parameters: Record<string, string>, isThrough = true) => {
-      const url = new URL(target.urlOf('analyst'))
-      if (isThrough) url.host = `127.0.0.1:${gateway.port}`
-      const client = await openWireClient(url.href, parameters)
+      const client = await openWireClient(urlOf(isThrough), parameters)
       const { rows } = await client.simple('show post_auth_delay')
       await client.close()
       return String(rows[0]?.[0])

@@ -84,7 +84,7 @@ forEachCluster((cluster) => {
           for (const one of [unmapped, dropped])
             await assert.rejects(one.query('select email from public.person'), /terminat|connection error/)
           assert.equal(ended, 2)
-          for (const one of [kept, stranger]) assert.equal(await one.isStarting(), true)
+          for (const one of [kept, stranger]) assert.equal(await one.isOpen(), true)
           await waitUntil('the login roles are dropped', async () => {
             await directory.settle()
             const left = await run(
