@@ -564,6 +564,7 @@ CREATE INDEX audit_event_by_target ON audit_event USING btree (tenant_id, target
 CREATE INDEX audit_event_by_time ON audit_event USING btree (tenant_id, at, id);
 CREATE INDEX audit_event_of_directory ON audit_event USING btree (tenant_id, at, id) WHERE (action !~~ '%/%'::text);
 CREATE INDEX change_subscription_by_creator ON change_subscription USING btree (tenant_id, application_id, creator_id);
+CREATE INDEX delegated_permission_by_administrator ON delegated_permission USING btree (tenant_id, client_id) WHERE ((user_id IS NOT NULL) AND (permission <> ALL ('{openid,profile,email,offline_access,Calendars.Read,Calendars.ReadWrite,Contacts.Read,Contacts.ReadWrite,Mail.Read,Mail.ReadBasic,Mail.ReadWrite,Tasks.Read,Tasks.ReadWrite,User.Read,User.ReadBasic.All,User.ReadWrite}'::text[])));
 CREATE UNIQUE INDEX delegated_permission_for_all ON delegated_permission USING btree (tenant_id, client_id, permission) WHERE (user_id IS NULL);
 CREATE UNIQUE INDEX delegated_permission_for_user ON delegated_permission USING btree (tenant_id, client_id, user_id, permission) WHERE (user_id IS NOT NULL);
 CREATE UNIQUE INDEX device_id_is_unique ON directory_object USING btree (tenant_id, ((properties ->> 'deviceId'::text))) WHERE ((kind = 'device'::text) AND (deleted_at IS NULL));

@@ -2,7 +2,7 @@ import type { Caller } from './caller.ts'
 import type { DirectoryRole } from './directory-roles.ts'
 import { holdsAnyRole } from './effective-rights.ts'
 import { withImplied } from './implied-permissions.ts'
-import { isConsentable, isKnownPermission, knownPermissions } from './known-permissions.ts'
+import { isConsentable, isKnownPermission, knownPermissions, signInScopes } from './known-permissions.ts'
 
 export const rightsAdministrators: readonly DirectoryRole[] = [
   'Global Administrator',
@@ -70,6 +70,12 @@ export function mayGrantInPerson(
 export const permissionsBeyondOwnData: readonly string[] = Object.keys(knownPermissions).filter(
   (name) => !isConsentable(name) || name === 'User.ReadBasic.All',
 )
+
+/** What people consent to by themselves. A consent for one person to any other permission is by an administrator. */
+export const permissionsByPeople: readonly string[] = [
+  ...signInScopes,
+  ...Object.keys(knownPermissions).filter(isConsentable),
+]
 
 /** True for permissions that only identify the signed-in person. */
 function isAboutSignIn(permission: string): boolean {

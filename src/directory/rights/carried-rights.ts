@@ -64,7 +64,9 @@ export async function readCarriedRights(
   { dormant = false, access = false }: Options = {},
 ): Promise<CarriedRight[]> {
   const owned = id && owns ? await listOwnedGroups(tx, tenantId, id) : []
-  const around = id ? await walkUp(tx, tenantId, [id, ...owned], { dormant, access }) : []
+  const around = id
+    ? await walkUp(tx, tenantId, [id, ...owned], { dormant, access, personId: owns ? id : null })
+    : []
   const lowerNames = names.map(foldPrincipalName)
   const ids = [...new Set(around.map((step) => step.id))]
   const given = await readGiven(tx, tenantId, { ids, names: lowerNames })
@@ -118,8 +120,13 @@ async function walkUp(
   tx: Query,
   tenantId: string,
   [first, ...more]: readonly string[],
-  { dormant, access }: Required<Options>,
+  { dormant, access, personId }: Required<Options> & { readonly personId: string | null },
 ): Promise<Step[]> {
+  // For a person that person's own consents count, for a group those of all people: each may become a member.
+  const principal = {
+    principalId: tx`walk.id`,
+    personId: tx`case when walk.root = ${personId}::uuid then walk.root end`,
+  }
   const roots =
     more.length === 0
       ? tx`select ${first}::uuid as root`
@@ -139,7 +146,7 @@ async function walkUp(
         offset 0
       ) container
     )
-    select root, id, role, ${access ? selectAccess(tx, tenantId, tx`walk.id`, dormant) : tx`null::jsonb`} as access
+    select root, id, role, ${access ? selectAccess(tx, tenantId, principal, dormant) : tx`null::jsonb`} as access
     from walk order by role, id`
 }
 

@@ -58,11 +58,13 @@ export async function requireStrongerThanApplication(
   auditGivenRights(context, write, rights, { appId })
 }
 
-/** DIR-392: where a client admits assigned people alone, a role of it gives them what was consented for everyone. */
-async function requireToAdmit(tx: Query, caller: Caller, { verb, id, before }: EntityWrite): Promise<void> {
+/** DIR-392, DIR-396: where a client admits assigned people alone, a role of it gives them what was consented for everyone or for them. */
+async function requireToAdmit(tx: Query, caller: Caller, write: EntityWrite): Promise<void> {
+  const { verb, id, before, changes } = write
   if (verb !== 'add' || before.appRoleAssignmentRequired !== true) return
   await lockRightsToRead(tx)
-  const permissions = await readAccessPermissions(tx, caller.tenantId, id ? [id] : [])
+  const [admitted] = namesIn(changes.appRoleAssignedTo)
+  const permissions = await readAccessPermissions(tx, caller.tenantId, id ? [id] : [], admitted)
   refuseBeyond(
     permissions
       .filter((permission) => !mayGrantInPerson(caller, permission, 'delegated'))

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { type DirectoryRole, directoryRoleTemplates } from '../../../src/auth/directory-roles.ts'
 import { knownPermissions } from '../../../src/auth/known-permissions.ts'
 import { noRoleId } from '../../../src/directory/app-roles/app-roles.ts'
+import { consentPermissions } from '../../../src/directory/applications/granted-permissions.ts'
 import { importDirectory } from '../../../src/directory/transfer/import-directory.ts'
 import { clause } from '../../support/clause.ts'
 import { fillDirectory } from '../../support/directory.ts'
@@ -32,6 +33,10 @@ const addStrict = async (...consented: string[]) => {
   await requireAssignments(service(), one.servicePrincipalId)
   return one
 }
+const consentFor = (userId: string, servicePrincipalId: string, ...permissions: string[]) =>
+  service().database.transaction((tx) =>
+    consentPermissions(tx, { tenantId: service().tenantId, servicePrincipalId, userId, permissions }),
+  )
 const rightsOf = async (path: string) => {
   const reader = service().tokenFor({ permissions: ['Directory.Read.All'] })
   return (await ask(reader, 'GET', `${path}/carriedRights`)).body.value
@@ -232,6 +237,95 @@ clause(
     const body = { principalId, resourceId: writing, appRoleId: noRoleId }
     const { id } = (await ask(callers.global, 'POST', path, body)).body
     assert.equal((await ask(callers.owner, 'DELETE', `${path}/${id}`)).status, 204, 'an owner takes roles')
+  },
+)
+
+clause(
+  'DIR-396',
+  'For DIR-391 to DIR-393 and DIR-395, a consent for one person to a permission that people cannot consent to themselves (TOK-24) counts too: …',
+  async () => {
+    const { database, tenantId } = service()
+    const client = await addStrict('openid', 'User.Read')
+    const [person, other, owner] = [
+      await directory().user(),
+      await directory().user(),
+      await directory().user(),
+    ]
+    for (const id of [client.applicationId, client.servicePrincipalId]) await own(owner, id)
+    await consentFor(person, client.servicePrincipalId, 'User.Read', 'Directory.Read.All')
+    // By themselves: neither makes an owner unable to assign people, nor takes a group from its administrators.
+    const lenient = await addStrict('openid', 'User.Read')
+    for (const id of [lenient.applicationId, lenient.servicePrincipalId]) await own(owner, id)
+    await consentFor(person, lenient.servicePrincipalId, 'User.ReadBasic.All', 'Mail.Read')
+
+    const granting = ['AppRoleAssignment.ReadWrite.All']
+    const assign = async (token: string, set: string, principalId: string, one: typeof client) => {
+      const body = { principalId, resourceId: one.servicePrincipalId, appRoleId: noRoleId }
+      return await ask(token, 'POST', `/${set}/${principalId}/appRoleAssignments`, body)
+    }
+    const owning = await personWith([], owner, granting)
+    const [group, unassigned] = [await directory().group(), await directory().group()]
+    for (const [set, id] of [
+      ['users', person],
+      ['groups', group],
+    ] as const) {
+      const refused = await assign(owning, set, id, client)
+      assert.equal(refused.status, 403, `${set}: ${refused.text}`)
+      assert.match(refused.body.error.message, /the delegated permission Directory\.Read\.All/)
+      assert.equal((await assign(owning, set, id, lenient)).status, 201, set)
+    }
+    assert.equal(
+      (await assign(owning, 'users', other, client)).status,
+      201,
+      'their consent gives them nothing',
+    )
+    const application = service().tokenFor({ kind: 'application', permissions: granting })
+    assert.equal((await assign(application, 'groups', unassigned, client)).status, 201)
+    const administrator = await personWith(['Application Administrator'], undefined, granting)
+    const assigned = await assign(administrator, 'groups', group, client)
+    assert.equal(assigned.status, 201, assigned.text)
+
+    const inner = await directory().group()
+    await directory().join(inner, group)
+    const rights = async (path: string) =>
+      (await rightsOf(path)).map(({ scope, through }: Record<string, unknown>) => [scope, through])
+    const scope = `/servicePrincipals/${client.servicePrincipalId}`
+    assert.deepEqual(await rights(`/groups/${group}`), [[scope, null]])
+    assert.deepEqual(await rights(`/groups/${inner}`), [[scope, group]])
+    assert.deepEqual(await rights(`/users/${person}`), [], 'the assignment is missing')
+
+    const sync = ['GroupMember.ReadWrite.All', 'Group.ReadWrite.All', 'User.ReadWrite.All']
+    const weak = [
+      await personWith(['Groups Administrator']),
+      service().tokenFor({ kind: 'application', permissions: sync }),
+    ]
+    const add = (token: string, id: string) => ask(token, 'POST', `/groups/${id}/members/$ref`, refer(person))
+    for (const token of weak)
+      for (const id of [group, inner]) {
+        const { status, text } = await add(token, id)
+        assert.equal(status, 403, text)
+        assert.match(text, /Members of the group have access to an application/)
+      }
+    const reading = service().tokenFor({ kind: 'application', permissions: [...sync, 'Directory.Read.All'] })
+    assert.equal((await add(reading, inner)).status, 204)
+    assert.deepEqual(await rights(`/users/${person}`), [[scope, group]])
+    await directory().join(other, inner)
+    assert.deepEqual(await rights(`/users/${other}`), [], 'assigned, and without a consent')
+    const groupOwner = await directory().user()
+    await own(groupOwner, inner)
+    assert.deepEqual(await rights(`/users/${groupOwner}`), [[null, inner]])
+
+    const line = `${JSON.stringify({ type: 'member', group: inner, member: groupOwner })}\n`
+    async function* chunks() {
+      yield Buffer.from(line)
+    }
+    await database.transaction((tx) => importDirectory(tx, { tenantId, fileName: 'x', chunks: chunks() }))
+    const [entry] = await database.sql<{ given: { bearer: string }[] }[]>`
+      select after -> 'givenRights' as given from audit_event where action = 'import directory' order by id desc limit 1`
+    assert.deepEqual(
+      entry?.given.map(({ bearer }) => bearer),
+      [group],
+    )
   },
 )
 
