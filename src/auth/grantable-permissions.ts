@@ -77,6 +77,11 @@ export const permissionsByPeople: readonly string[] = [
   ...Object.keys(knownPermissions).filter(isConsentable),
 ]
 
+/** Permissions whose consent for everyone gives people or their client more than a sign-in. */
+export const permissionsBeyondSignIn: readonly string[] = Object.keys(knownPermissions).filter(
+  (name) => !isAboutSignIn(name),
+)
+
 /** True for permissions that only identify the signed-in person. */
 function isAboutSignIn(permission: string): boolean {
   return permission === 'User.Read' || !isKnownPermission(permission)

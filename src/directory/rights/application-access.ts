@@ -1,4 +1,8 @@
-import { permissionsBeyondOwnData, permissionsByPeople } from '../../auth/grantable-permissions.ts'
+import {
+  permissionsBeyondOwnData,
+  permissionsBeyondSignIn,
+  permissionsByPeople,
+} from '../../auth/grantable-permissions.ts'
 import type { Fragment, Query } from '../../db/query.ts'
 
 /** A client that admits assigned people alone, and that gives them more than their own data. */
@@ -51,26 +55,49 @@ export function clientOf({ scope }: { readonly scope: string | null }): string {
   return String(scope).slice(clientSet.length)
 }
 
-/** The permissions that the clients give to the principal when they admit it, or to the members of groups that they admit. */
+/** The permissions beyond own data that the clients give to the members of groups that they admit. */
 export async function readAccessPermissions(
   sql: Query,
   tenantId: string,
   clientIds: readonly string[],
-  principalId?: string,
 ): Promise<string[]> {
   const isOfClient = sql`client_id = any(${[...clientIds]}::uuid[])`
-  const personId = principalId
-    ? sql`(select id from directory_object
-        where tenant_id = ${tenantId} and id = ${principalId} and kind <> 'group')`
-    : anyPerson(sql)
+  const consents = selectConsents(sql, tenantId, { isOfClient, personId: anyPerson(sql) })
   const rows = await sql<{ permission: string }[]>`
-    select distinct permission from (${selectConsents(sql, tenantId, isOfClient, personId)}) consent order by 1`
+    select distinct permission from (${consents}) consent order by 1`
+  return rows.map(({ permission }) => permission)
+}
+
+/**
+ * The permissions that a client has for the principal as soon as it is assigned, or for the members of a group. Those of own data
+ * count too: the client gets these data, and no page asks the person. None for a service principal: people alone are admitted.
+ */
+export async function readAdmittedPermissions(
+  sql: Query,
+  tenantId: string,
+  clientId: string,
+  principalId: string,
+): Promise<string[]> {
+  const isOfClient = sql`client_id = ${clientId}`
+  const personId = sql`case when admitted.kind = 'user' then admitted.id end`
+  const consents = selectConsents(sql, tenantId, { isOfClient, personId, counted: permissionsBeyondSignIn })
+  const rows = await sql<{ permission: string }[]>`
+    select distinct permission from directory_object admitted cross join lateral (${consents}) consent
+    where admitted.tenant_id = ${tenantId} and admitted.id = ${principalId} and admitted.kind <> 'servicePrincipal'
+    order by 1`
   return rows.map(({ permission }) => permission)
 }
 
 function givesAccess(sql: Query, tenantId: string, personId: Fragment): Fragment {
   return sql`client.properties -> 'appRoleAssignmentRequired' = 'true' and exists (
-    ${selectConsents(sql, tenantId, sql`client_id = client.id`, personId)})`
+    ${selectConsents(sql, tenantId, { isOfClient: sql`client_id = client.id`, personId })})`
+}
+
+interface Consents {
+  readonly isOfClient: Fragment
+  readonly personId: Fragment
+  /** The permissions that count where they are consented for everyone. */
+  readonly counted?: readonly string[]
 }
 
 /**
@@ -78,11 +105,14 @@ function givesAccess(sql: Query, tenantId: string, personId: Fragment): Fragment
  * is null for any: each person may become a member of a group. The names that people consent to are constants, so that the
  * index without them serves: the client may have consents of all people.
  */
-function selectConsents(sql: Query, tenantId: string, isOfClient: Fragment, personId: Fragment): Fragment {
+function selectConsents(
+  sql: Query,
+  tenantId: string,
+  { isOfClient, personId, counted = permissionsBeyondOwnData }: Consents,
+): Fragment {
   return sql`
     select permission from delegated_permission
-    where tenant_id = ${tenantId} and ${isOfClient} and user_id is null
-      and permission = any(${[...permissionsBeyondOwnData]})
+    where tenant_id = ${tenantId} and ${isOfClient} and user_id is null and permission = any(${[...counted]})
     union all
     select permission from delegated_permission
     where tenant_id = ${tenantId} and ${isOfClient} and user_id = coalesce(${personId}, user_id)

@@ -10,7 +10,7 @@ import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import type { EntityWrite, WriteContext } from '../entities/entity-write.ts'
 import type { Json } from '../entities/property.ts'
-import { readAccessPermissions } from '../rights/application-access.ts'
+import { readAdmittedPermissions } from '../rights/application-access.ts'
 import { type ApplicationStrength, readApplicationStrength } from '../rights/application-strength.ts'
 import { nameRights, readCarriedRights } from '../rights/carried-rights.ts'
 import { auditGivenRights, isRevival } from './audit-given-rights.ts'
@@ -60,11 +60,11 @@ export async function requireStrongerThanApplication(
 
 /** DIR-392, DIR-396: where a client admits assigned people alone, a role of it gives them what was consented for everyone or for them. */
 async function requireToAdmit(tx: Query, caller: Caller, write: EntityWrite): Promise<void> {
-  const { verb, id, before, changes } = write
+  const { verb, id = '', before, changes } = write
   if (verb !== 'add' || before.appRoleAssignmentRequired !== true) return
   await lockRightsToRead(tx)
-  const [admitted] = namesIn(changes.appRoleAssignedTo)
-  const permissions = await readAccessPermissions(tx, caller.tenantId, id ? [id] : [], admitted)
+  const [admitted = ''] = namesIn(changes.appRoleAssignedTo)
+  const permissions = await readAdmittedPermissions(tx, caller.tenantId, id, admitted)
   refuseBeyond(
     permissions
       .filter((permission) => !mayGrantInPerson(caller, permission, 'delegated'))

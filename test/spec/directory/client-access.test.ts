@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { type DirectoryRole, directoryRoleTemplates } from '../../../src/auth/directory-roles.ts'
 import { knownPermissions } from '../../../src/auth/known-permissions.ts'
 import { noRoleId } from '../../../src/directory/app-roles/app-roles.ts'
+import { findAssigned } from '../../../src/directory/app-roles/find-assigned.ts'
 import { consentPermissions } from '../../../src/directory/applications/granted-permissions.ts'
 import { importDirectory } from '../../../src/directory/transfer/import-directory.ts'
 import { clause } from '../../support/clause.ts'
@@ -215,8 +217,8 @@ clause(
       application: service().tokenFor({ kind: 'application', permissions: granting }),
     }
     const expected: Readonly<Record<keyof typeof callers, readonly string[]>> = {
-      owner: [signingIn, open, mail],
-      users: [signingIn, open, mail],
+      owner: [signingIn, open],
+      users: [signingIn, open],
       applications: [signingIn, open, mail, names, reading],
       global: [signingIn, open, mail, names, reading, writing],
       application: [signingIn, open, mail, names, reading, writing],
@@ -326,6 +328,43 @@ clause(
       entry?.given.map(({ bearer }) => bearer),
       [group],
     )
+  },
+)
+
+clause(
+  'DIR-405',
+  'DIR-392 is about users and groups: a role for applications admits no person, and an owner gives it to service principals, …',
+  async () => {
+    const { database } = service()
+    const owner = await directory().user()
+    const { servicePrincipalId, applicationId } = await addStrict('Directory.ReadWrite.All', 'Mail.ReadWrite')
+    await own(owner, servicePrincipalId)
+    const role = {
+      id: randomUUID(),
+      displayName: 'Run',
+      value: 'Run',
+      description: 'Runs jobs',
+      allowedMemberTypes: ['Application', 'User'],
+      isEnabled: true,
+    }
+    await database.sql`
+      update directory_object set properties = properties || ${database.sql.json({ appRoles: [role] })}::jsonb
+      where id = any(${[servicePrincipalId, applicationId]}::uuid[])`
+    const token = await personWith([], owner, ['AppRoleAssignment.ReadWrite.All', 'Application.Read.All'])
+    const give = async (principalId: string) => {
+      const body = { principalId, resourceId: servicePrincipalId, appRoleId: role.id }
+      return await ask(token, 'POST', `/servicePrincipals/${servicePrincipalId}/appRoleAssignedTo`, body)
+    }
+    const group = await directory().group()
+    const [member, daemon] = [await directory().user(), await directory().servicePrincipal()]
+    await directory().join(member, group)
+    await directory().join(daemon, group)
+    const given = await give(daemon)
+    assert.equal(given.status, 201, given.text)
+    for (const id of [member, group]) assert.equal((await give(id)).status, 403)
+    const visits = [member, daemon].map((userId) => ({ userId, clientId: servicePrincipalId }))
+    const [isMember] = await findAssigned(database.sql, service().tenantId, visits)
+    assert.equal(isMember, false, 'the role of an application admits no person')
   },
 )
 
