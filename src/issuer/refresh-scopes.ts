@@ -1,6 +1,7 @@
 import { errors, type KoaContextWithOIDC, Provider } from 'oidc-provider'
 import type { Query } from '../db/query.ts'
 import { listDelegatedPermissions } from '../directory/applications/granted-permissions.ts'
+import { requireAssignment } from './app-roles.ts'
 import { permissionsIn, resourceScopes } from './choose-granted.ts'
 import { clientFactsOf } from './client-facts.ts'
 import { readSignInOrigin } from './sign-in-origin.ts'
@@ -22,8 +23,8 @@ export function widenRefreshScopes(provider: Provider): void {
 }
 
 /**
- * Refuses a refresh for another resource, for permissions that the sign-in did not request and no consent covers, or of a sign-in that no
- * longer stands. It runs before the refresh token is used up: a refused client keeps the token and may send it again.
+ * Refuses a refresh for another resource, for permissions that the sign-in did not request and no consent covers, of a sign-in that no
+ * longer stands, or of a person without a required assignment. It runs before the refresh token is used up: a refused client keeps the token and may send it again.
  */
 export function requireConsented(sql: Query, tenantId: string) {
   return async (ctx: KoaContextWithOIDC): Promise<void> => {
@@ -33,6 +34,7 @@ export function requireConsented(sql: Query, tenantId: string) {
     for (const resource of [params?.resource ?? []].flat())
       if (!token.resourceIndicators.has(String(resource))) throw new errors.InvalidTarget()
     requireStandingSignIn(ctx, client)
+    await requireAssignment(sql, tenantId, client, token.accountId)
     const asked = token.scope?.split(' ') ?? []
     const added = permissionsIn(requestParamScopes).filter((name) => !asked.includes(name))
     const facts = clientFactsOf(client)

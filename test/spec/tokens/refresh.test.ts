@@ -3,7 +3,15 @@ import { after, before, describe } from 'node:test'
 import * as oidc from 'openid-client'
 import { Browser } from '../../support/browser.ts'
 import { clause } from '../../support/clause.ts'
-import { addApplication, addPerson, claimsOf, type Person, trustService } from '../../support/issuer.ts'
+import {
+  addApplication,
+  addAssignment,
+  addPerson,
+  claimsOf,
+  type Person,
+  requireAssignments,
+  trustService,
+} from '../../support/issuer.ts'
 import { startOtherNode } from '../../support/other-node.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
 import { beginSignIn, endGrace, redirectUri, signIn, singlePage } from '../../support/sign-in.ts'
@@ -27,11 +35,15 @@ describe('refresh tokens', () => {
 
   /** A person signed in through a client of their own; the client asks for what the scope says. */
   const open = async (scope = 'openid offline_access User.Read') => {
-    const { appId } = await addApplication(nodes[0], { properties: singlePage, consented })
+    const { appId, servicePrincipalId } = await addApplication(nodes[0], {
+      properties: singlePage,
+      consented,
+    })
     const browser = new Browser('https://client.example')
     const { url, exchange, config } = await beginSignIn(nodes[0], appId, scope)
     const tokens = await exchange(await signIn(browser, await browser.open(url), person))
-    return { browser, config, tokens, refresh: (token = '') => oidc.refreshTokenGrant(config, token) }
+    const refresh = (token = '') => oidc.refreshTokenGrant(config, token)
+    return { browser, config, tokens, refresh, servicePrincipalId }
   }
   const isAccepted = (token: string, node = nodes[0]) =>
     Promise.resolve(node.auth.gatekeeper.authenticate(`Bearer ${token}`)).then(
@@ -133,6 +145,26 @@ describe('refresh tokens', () => {
     await endGrace(nodes[0])
     assert.equal(claimsOf((await refresh(tokens.refresh_token)).access_token).scp, 'User.Read')
   })
+
+  clause(
+    'TOK-184',
+    'A refresh while the person lacks the assignment that the client requires (DIR-273) is 400 `access_denied` and does not use up the refresh token: …',
+    async () => {
+      const { tokens, refresh, servicePrincipalId } = await open()
+      await requireAssignments(nodes[0], servicePrincipalId)
+      for (const node of nodes) {
+        const { status, body } = await post(node, {
+          grant_type: 'refresh_token',
+          client_id: String(claimsOf(tokens.access_token).appid),
+          refresh_token: tokens.refresh_token ?? '',
+        })
+        assert.deepEqual([status, body.error], [400, 'access_denied'])
+      }
+      await addAssignment(nodes[0], person.id, servicePrincipalId)
+      await endGrace(nodes[0])
+      assert.equal(claimsOf((await refresh(tokens.refresh_token)).access_token).scp, 'User.Read')
+    },
+  )
 
   clause(
     'TOK-70',
