@@ -792,6 +792,21 @@ begin
 end
 $function$
 ;
+CREATE OR REPLACE FUNCTION masquerade.tell_of_assignment()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'masquerade'
+AS $function$
+declare
+  changed app_role_assignment := coalesce(new, old);
+begin
+  -- Writers of assignments hold the lock of the client: this sees the requirement that was set before. A group that is purged gave none any more.
+  perform pg_catalog.pg_notify('masquerade_revocations', '') from directory_object as client
+  where client.tenant_id = changed.tenant_id and client.id = changed.resource_id
+    and client.properties -> 'appRoleAssignmentRequired' = 'true';
+  return null;
+end $function$
+;
 CREATE OR REPLACE FUNCTION masquerade.tell_of_directory()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -914,7 +929,7 @@ AS $function$
 $function$
 ;
 
-CREATE TRIGGER assignment_told AFTER INSERT OR DELETE ON masquerade.app_role_assignment FOR EACH ROW EXECUTE FUNCTION tell_of_revocation();
+CREATE TRIGGER assignment_told AFTER INSERT OR DELETE ON masquerade.app_role_assignment FOR EACH ROW EXECUTE FUNCTION tell_of_assignment();
 CREATE TRIGGER application_permission_voids_tokens AFTER DELETE ON masquerade.application_permission FOR EACH ROW EXECUTE FUNCTION void_tokens('service_principal_id');
 CREATE TRIGGER application_secret_ends_credentials AFTER DELETE ON masquerade.application_secret FOR EACH ROW EXECUTE FUNCTION end_credentials_of_application();
 CREATE TRIGGER removed_secret_told AFTER DELETE ON masquerade.application_secret FOR EACH ROW EXECUTE FUNCTION tell_of_revocation();

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe } from 'node:test'
 import { knownPermissions } from '../../../src/auth/known-permissions.ts'
 import { exchangedTokensClaim } from '../../../src/auth/token-claims.ts'
+import { listenTo } from '../../../src/db/listen.ts'
 import { noRoleId } from '../../../src/directory/app-roles/app-roles.ts'
 import { caller } from '../../support/call.ts'
 import { clause } from '../../support/clause.ts'
@@ -137,6 +138,74 @@ describe('tokens of people without an assignment', () => {
     })
     await goesOn(application, 'an application needs no assignment to itself')
   })
+
+  clause(
+    'TOK-180',
+    'Nodes hear of assignments, and of members and groups on the way to one, only where the client requires assignments: …',
+    async () => {
+      let [heard, marks] = [0, 0]
+      const listening = await listenTo(service.store.address, ['masquerade_revocations', 'mark'], {
+        onNotification: (channel) => (channel === 'mark' ? marks++ : heard++),
+      })
+      /** How many notifications a change sends. They arrive in the order of commits, so before a later mark. */
+      const countFor = async (change: () => Promise<unknown>) => {
+        const [before, mark] = [heard, marks]
+        await change()
+        await service.database.sql`select pg_notify('mark', '')`
+        await waitUntil('the mark is heard', () => marks > mark)
+        return heard - before
+      }
+      try {
+        const [client, person] = [await addClient(), await addPerson(service)]
+        const [inner, outer] = [await directory.group(), await directory.group()]
+        await directory.join(inner, outer)
+        const reference = { '@odata.id': `https://x/v1.0/directoryObjects/${person.id}` }
+        const members = `/groups/${inner}/members`
+        const countAll = async () => {
+          const paths: string[] = []
+          const assignBoth = async () => {
+            paths.push(await assign('users', person.id, client), await assign('groups', outer, client))
+          }
+          const changes = [
+            assignBoth,
+            () => administer('POST', `${members}/$ref`, 204, reference),
+            () => administer('DELETE', `/groups/${outer}`, 204),
+            () => administer('POST', `/directory/deletedItems/${outer}/restore`, 200),
+            () => administer('DELETE', `${members}/${person.id}/$ref`, 204),
+            async () => {
+              for (const path of paths) await administer('DELETE', path, 204)
+            },
+          ]
+          const counts: number[] = []
+          for (const change of changes) counts.push(await countFor(change))
+          return counts
+        }
+        assert.deepEqual(await countAll(), [2, 1, 1, 1, 1, 2], 'required')
+        assert.equal(await countFor(() => require(client.id, false)), 1)
+        assert.deepEqual(await countAll(), [0, 0, 0, 0, 0, 0], 'not required')
+        const assignment = await assign('users', person.id, client)
+        assert.equal(await countFor(() => require(client.id, true)), 1, 'it comes to be required')
+
+        await require(client.id, false)
+        const permissions = ['AppRoleAssignment.ReadWrite.All']
+        const token = service.tokenFor({ kind: 'application', permissions })
+        const remove = () => service.request('DELETE', `/v1.0${assignment}`, { token })
+        const setting = { appRoleAssignmentRequired: true }
+        const counted = await countFor(async () => {
+          const removed = await askDuring(
+            service,
+            (tx) => tx`
+              update directory_object set properties = properties || ${tx.json(setting)} where id = ${client.id}`,
+            remove,
+          )
+          assert.equal(removed.status, 204, removed.text)
+        })
+        assert.equal(counted, 2, 'a removal that waits until assignments are required')
+      } finally {
+        await listening.close()
+      }
+    },
+  )
 
   clause(
     'TOK-179',
