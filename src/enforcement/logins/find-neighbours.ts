@@ -1,6 +1,6 @@
 import { loginMarkPrefix, longestMark } from '../../db/login-mark.ts'
 import type { Sql } from '../../db/sql.ts'
-import { findStarting } from '../sessions/starting.ts'
+import { findStarting, outwait } from '../sessions/starting.ts'
 import { endingMark, readMark } from './mark.ts'
 import type { LoginKeys } from './ports.ts'
 
@@ -24,37 +24,49 @@ export function createNeighbourFinder(databaseId: string, keys: Pick<LoginKeys, 
       when pg_catalog.pg_column_size(d.description) <= ${longestMark}
       then starts_with(d.description, ${loginMarkPrefix}) and d.description like ${`%${end}`} end`
     // One statement: a login role loses a role and gets the mark of its sessions in one transaction.
-    const rows = await sql<{ holds: number; oid: number; comment: string; isMember: boolean }[]>`
+    const rows = await sql<{ holds: number | null; oid: number; comment: string }[]>`
       with recursive held (holds, oid) as (
         select oid, oid from pg_catalog.pg_roles where oid = any(${roles}::int8[]::oid[])
         union
         select held.holds, m.member from held join pg_catalog.pg_auth_members m on m.roleid = held.oid
       )
-      select held.holds::int8 as holds, held.oid::int8 as oid, d.description as comment, true as "isMember"
+      select held.holds::int8 as holds, held.oid::int8 as oid, d.description as comment
       from held join pg_catalog.pg_shdescription d on d.objoid = held.oid where ${hasMark('')}
       union all
-      select r.oid::int8, d.objoid::int8, d.description, false from pg_catalog.pg_shdescription d, pg_catalog.pg_roles r
-      -- Login roles have no members (GATE-07).
-      where ${hasMark(`${endingMark}%`)} and r.oid = any(${roles}::int8[]::oid[])
-        and not exists (select from pg_catalog.pg_shdescription d where d.objoid = r.oid and ${hasMark('')})`
-    const found = rows.flatMap(({ holds, oid, comment, isMember }) => {
-      const mark = readMark(comment, oid, keys)
-      if (!mark) return []
-      const isLeft = !isMember && mark.left !== undefined
-      const isOther = mark.databaseId !== databaseId && (isMember || mark.ending)
-      return isLeft || isOther
-        ? [{ databaseId: mark.databaseId, holds, login: oid, isSure: isMember || isLeft }]
-        : []
-    })
-    const former = new Set(found.filter(({ isSure }) => !isSure).map(({ login }) => login))
-    const open = former.size === 0 ? former : await findOpen(sql, former)
-    return found.flatMap(({ isSure, ...one }) => (isSure || open.has(one.login) ? [one] : []))
+      select null, d.objoid::int8, d.description from pg_catalog.pg_shdescription d where ${hasMark(`${endingMark}%`)}`
+    const members: Neighbour[] = []
+    const former: (Omit<Neighbour, 'holds'> & { readonly isSure: boolean })[] = []
+    for (const { holds, oid: login, comment } of rows) {
+      const mark = readMark(comment, login, keys)
+      if (!mark) continue
+      const { databaseId: id, ending, left } = mark
+      const isOther = id !== databaseId
+      if (holds !== null && isOther) members.push({ databaseId: id, holds, login })
+      const isSure = left !== undefined
+      if (holds === null && (isSure || (isOther && ending))) former.push({ databaseId: id, login, isSure })
+    }
+    const unsure = new Set(former.filter(({ isSure }) => !isSure).map(({ login }) => login))
+    const open = unsure.size === 0 ? unsure : await findOpen(sql, unsure)
+    // Any of them may act as any of the roles: one for each database tells as much as all.
+    const left = new Map(
+      former.flatMap(({ isSure, ...one }) => (isSure || open.has(one.login) ? [[one.databaseId, one]] : [])),
+    )
+    // Login roles have no members (GATE-07).
+    const isLogin = new Set(rows.flatMap(({ holds, oid }) => (holds === oid ? [oid] : [])))
+    const others = roles.filter((holds) => !isLogin.has(holds))
+    return [...members, ...others.flatMap((holds) => [...left.values()].map((one) => ({ ...one, holds })))]
   }
 }
 
+/** Most sessions have started by then. */
+const startMs = 300
+
 /** Those of the login roles that have sessions in this database, or may have: PostgreSQL shows no role of one that is starting. */
 async function findOpen(sql: Sql, logins: ReadonlySet<number>): Promise<ReadonlySet<number>> {
-  if ((await findStarting(sql, 'here')).length > 0) return logins
+  const starting = await findStarting(sql, 'here')
+  if ((await outwait(sql, starting, 'here', startMs)).length > 0) return logins
+  // A transaction would see sessions as they were when it first looked at them.
+  await sql`select pg_catalog.pg_stat_clear_snapshot()`
   const rows = await sql<{ oid: number }[]>`
     select distinct usesysid::int8 as oid from pg_catalog.pg_stat_activity
     where datname = pg_catalog.current_database() and usesysid = any(${[...logins]}::int8[]::oid[])`
