@@ -27,8 +27,8 @@ interface Row {
 
 /**
  * The rights that the staged lines of an import gave: members and owners of groups that carry rights, at any depth,
- * members of directory roles, and new objects whose id, name or login role already has rights. New names are ASCII (DIR-168):
- * their characters are bytes.
+ * members of directory roles, new objects whose id, name or login role already has rights, and all of these for objects that the
+ * import enabled. New names are ASCII (DIR-168): their characters are bytes.
  */
 export async function findImportedRights(
   tx: Tx,
@@ -48,6 +48,9 @@ export async function findImportedRights(
       join member_edge edge on edge.tenant_id = ${tenantId} and edge.container_id = within.id
       join directory_object inner_group on inner_group.tenant_id = ${tenantId} and inner_group.id = edge.member_id
         and inner_group.kind = 'group'
+    ), enabled (id) as (
+      select id from import_update
+      where stored -> 'accountEnabled' = 'false' and merged -> 'accountEnabled' is distinct from 'false'
     ), imported (bearer, role, "as", id) as (
       select bearer, role, 'member', member_id from within join import_member on container_id = within.id
       union
@@ -56,12 +59,22 @@ export async function findImportedRights(
       select bearer, role, 'owner', member_id from within
       join import_owner on container_id = within.id
       join directory_object owned on owned.tenant_id = ${tenantId} and owned.id = container_id and owned.kind = 'group'
+      union
+      select bearer, role, 'member', edge.member_id from enabled
+      join member_edge edge on edge.tenant_id = ${tenantId} and edge.member_id = enabled.id
+      join within on within.id = edge.container_id
+      union
+      select bearer, role, 'owner', edge.owner_id from enabled
+      join owner_edge edge on edge.tenant_id = ${tenantId} and edge.owner_id = enabled.id
+      join directory_object owned on owned.tenant_id = ${tenantId} and owned.id = edge.object_id and owned.kind = 'group'
+      join within on within.id = owned.id
     ), object (id, name) as not materialized (
       select id, name from (
         select id, unnest(array[id::text, lower((properties ->> 'userPrincipalName') collate "C"), lower((properties ->> 'appId') collate "C")]) as name
         from (
           select id, kind, properties from import_object
-          union all select id, kind, merged from import_update where lower((merged ->> 'userPrincipalName') collate "C") <> lower((stored ->> 'userPrincipalName') collate "C")
+          union all select id, kind, merged from import_update where id in (select id from enabled)
+            or lower((merged ->> 'userPrincipalName') collate "C") <> lower((stored ->> 'userPrincipalName') collate "C")
         ) written where kind in ('user', 'group', 'servicePrincipal')
       ) written where name is not null
     ), login (id, start) as (

@@ -48,7 +48,7 @@ export async function requirePowerOverAccount(context: WriteContext, write: Enti
     refuse('The account has', held, accountAdministrators)
   if (!isRevival(write)) return
   // Rights by the former name are not given back with a new one.
-  const isRenamed = typeof changes.userPrincipalName === 'string'
+  const isRenamed = newNameOf(write) !== undefined
   auditGivenRights(context, write, isRenamed ? await readRights(context, id, undefined) : rights)
 }
 
@@ -61,13 +61,17 @@ function refuseOwnPassword(): never {
 
 /** An exempt list may name a user by userPrincipalName: an account that takes the name takes the exemption. */
 async function requireForNewName(context: WriteContext, write: EntityWrite): Promise<void> {
-  const { before, changes } = write
-  const name = changes.userPrincipalName
-  if (typeof name !== 'string' || name === before.userPrincipalName) return
+  const name = newNameOf(write)
+  if (name === undefined) return
   const rights = await readRights(context, undefined, name)
   if (rights.length > 0 && !mayControl(context.caller, rightsAdministrators))
     refuse('The userPrincipalName gives', rights, rightsAdministrators)
   auditGivenRights(context, write, rights, { userPrincipalName: name })
+}
+
+/** Undefined where the write leaves the name as it is: clients send it along with other properties. */
+function newNameOf({ before, changes: { userPrincipalName: name } }: EntityWrite): string | undefined {
+  return typeof name === 'string' && name !== before.userPrincipalName ? name : undefined
 }
 
 function readRights({ tx, caller, ports }: WriteContext, id: string | undefined, name: Json | undefined) {

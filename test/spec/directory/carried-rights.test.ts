@@ -457,6 +457,17 @@ clause(
     assert.deepEqual(await given(path), [['update', 'exemption']])
     await send('PATCH', path, 204, { accountEnabled: true })
     assert.deepEqual(await given(path), [], 'it was enabled before')
+    // Clients that write back what they read send the name along.
+    for (const userPrincipalName of [name.toUpperCase(), name]) {
+      await send('PATCH', path, 204, { accountEnabled: false })
+      await send('PATCH', path, 204, { accountEnabled: true, userPrincipalName })
+      assert.deepEqual(await given(path), [['update', 'exemption']], 'enabled with the name that it has')
+    }
+    await send('PATCH', path, 204, { accountEnabled: false })
+    await send('PATCH', path, 204, { accountEnabled: true, userPrincipalName: `first-${name}` })
+    assert.deepEqual(await given(path), [], 'enabled with another name')
+    await send('PATCH', path, 204, { userPrincipalName: name })
+    assert.deepEqual(await given(path), [['update', 'exemption']])
     await send('DELETE', path, 204)
     await send('POST', `/directory/deletedItems/${id}/restore`, 200)
     assert.deepEqual(await given(path), [['restore', 'exemption']])
@@ -484,6 +495,58 @@ clause(
     await send('DELETE', principal, 204)
     const anew = await send('POST', '/servicePrincipals', 201, { appId })
     assert.deepEqual(await given(`/servicePrincipals/${anew.id}`), [['create', 'exemption']])
+  },
+)
+
+clause(
+  'DIR-406',
+  'The audit entry of an import names the rights of accounts and service principals that it enables as well: …',
+  async () => {
+    const { database, tenantId } = service()
+    const [listed, member, owner, principal, plain, enabled] = [
+      await directory().user(),
+      await directory().user(),
+      await directory().user(),
+      await directory().servicePrincipal(),
+      await directory().user(),
+      await directory().user(),
+    ]
+    const [inner, outer] = [await directory().group(), await directory().group()]
+    await directory().join(inner, outer)
+    for (const id of [member, enabled]) await directory().join(id, inner)
+    await own(owner, inner)
+    await exempt(`${outer};${principal}`)
+    const [account] = await database.sql<{ name: string }[]>`
+      select lower(properties ->> 'userPrincipalName') as name from directory_object where id = ${listed}`
+    const name = account?.name ?? ''
+    await exempt(name)
+    await database.sql`
+      update directory_object set properties = properties || '{"accountEnabled": false}'
+      where id = any(${[listed, member, owner, principal, plain]}::uuid[])`
+    const lines = [
+      ...[listed, member, owner, plain].map((id) => ({ type: 'user', id, accountEnabled: true })),
+      { type: 'user', id: enabled, jobTitle: 'Clerk' },
+      { type: 'servicePrincipal', id: principal, accountEnabled: true },
+    ]
+    async function* chunks() {
+      yield Buffer.from(lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
+    }
+    const { changed } = await database.transaction((tx) =>
+      importDirectory(tx, { tenantId, fileName: 'x', chunks: chunks(), listGivenRights }),
+    )
+    assert.equal(changed, lines.length)
+    const [entry] = await database.sql<{ given: { bearer: string; as: string; ids: string[] }[] | null }[]>`
+      select after -> 'givenRights' as given from audit_event where action = 'import directory' order by id desc limit 1`
+    const given = (entry?.given ?? []).map(({ bearer, as, ids }) => [bearer, as, ...ids].join(' '))
+    assert.deepEqual(
+      given.toSorted(),
+      [
+        `${name} object ${listed}`,
+        `${outer} member ${member}`,
+        `${outer} owner ${owner}`,
+        `${principal} object ${principal}`,
+      ].toSorted(),
+    )
   },
 )
 
