@@ -19,7 +19,16 @@ export async function lockUntilCommit(tx: Query, lock: keyof typeof advisoryLock
   await tx`select ${takeLock(tx, lock)}`
 }
 
-/** The same as a column of a larger statement. */
+/** The same for one caller alone: others go on while it waits for rows behind the lock. */
+export async function lockCallerUntilCommit(
+  tx: Query,
+  lock: keyof typeof advisoryLocks,
+  callerId: string,
+): Promise<void> {
+  await tx`select pg_advisory_xact_lock(hashtextextended(${callerId}, ${advisoryLocks[lock]}))`
+}
+
+/** `lockUntilCommit` as a column of a larger statement. */
 export function takeLock(tx: Query, lock: keyof typeof advisoryLocks): Fragment {
   return tx`pg_advisory_xact_lock(${advisoryLocks[lock]})`
 }

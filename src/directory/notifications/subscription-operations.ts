@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { Type } from 'typebox'
 import { created, noContent, ok } from '../../api/operation.ts'
 import { requirePermissions } from '../../auth/permit.ts'
-import { lockUntilCommit } from '../../db/advisory-locks.ts'
+import { lockCallerUntilCommit } from '../../db/advisory-locks.ts'
 import { selectRevision } from '../../db/change-log.ts'
 import { fail } from '../../kernel/problem.ts'
 import { collectionSchema } from '../entities/schemas.ts'
@@ -71,8 +71,11 @@ const createSubscription = operation({
     const id = randomUUID()
     const { clientState = null, lifecycleNotificationUrl = null } = body
     // Of requests that count at the same time each would stay below the limit. No row serves: the caller need not be in the directory.
-    await lockUntilCommit(tx, 'limits')
-    await tx`delete from change_subscription where tenant_id = ${tenantId} and expires_at < now()`
+    await lockCallerUntilCommit(tx, 'limits', objectId)
+    // Requests of other callers delete expired ones at the same time: to wait for them could be a deadlock.
+    await tx`
+      delete from change_subscription where tenant_id = ${tenantId} and id in (
+        select id from change_subscription where tenant_id = ${tenantId} and expires_at < now() for update skip locked)`
     const [{ count = 0 } = {}] = await tx<{ count: number }[]>`
       select count(*) as count from change_subscription where ${ownedBy(tx, caller)}`
     if (count >= mostOfOneCaller) fail('TooManySubscriptions', { limit: mostOfOneCaller })

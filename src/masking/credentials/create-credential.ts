@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { created } from '../../api/operation.ts'
-import { lockUntilCommit } from '../../db/advisory-locks.ts'
+import { lockCallerUntilCommit } from '../../db/advisory-locks.ts'
 import { fail } from '../../kernel/problem.ts'
 import { operation, ownApiVersions } from '../operation.ts'
 import { canonicalNamespace } from '../place.ts'
@@ -90,7 +90,7 @@ export const createCredential = operation({
     const passwordEnd = await holdPassword(tx)
     const expiresAt = passwordEnd && passwordEnd < wishedEnd ? passwordEnd : wishedEnd
     // Of requests that count at the same time each would stay below the limit.
-    await lockUntilCommit(tx, 'limits')
+    await lockCallerUntilCommit(tx, 'limits', principalId)
     if ((await countStored(tx, tenantId, principalId)) >= mostCredentials)
       fail('InvalidRequestContent', { reason: `There are ${mostCredentials} credentials already.` })
     const password = makePassword()

@@ -105,6 +105,31 @@ describe('change notifications', () => {
   )
 
   clause(
+    'DIR-407',
+    'A request that DIR-385 counts and that waits for another write does not delay requests of other callers.',
+    async () => {
+      const expired = await subscribe()
+      const { database } = service
+      await database.transaction(async (tx) => {
+        await tx`update change_subscription set expires_at = now() - interval '1 day' where id = ${expired.id}`
+      })
+      let made: Item
+      // Another transaction has the expired one: a request neither waits for it nor lets others wait.
+      await database.transaction(async (tx) => {
+        await tx`select from change_subscription where id = ${expired.id} for update`
+        void subscribe().then((body) => {
+          made = body
+        })
+        await waitUntil('the request is answered', () => made !== undefined, { withinMs: 15_000 })
+      })
+      await end(made)
+      await end(await subscribe())
+      const left = await database.sql`select from change_subscription where id = ${expired.id}`
+      assert.equal(left.count, 0, 'expired ones are deleted')
+    },
+  )
+
+  clause(
     'DIR-263',
     '`POST /subscriptions` takes `resource`, `changeType`, `notificationUrl`, `expirationDateTime` and, …',
     async () => {

@@ -10,6 +10,7 @@ import { splitCredentialName } from '../../../src/kernel/uuid.ts'
 import { openCredentials } from '../../../src/open-credentials.ts'
 import { clause } from '../../support/clause.ts'
 import { useGateway } from '../../support/gateway.ts'
+import { askDuring } from '../../support/in-flight.ts'
 import { addApplication, addPerson, type Person } from '../../support/issuer.ts'
 import { overlap } from '../../support/overlapping-writes.ts'
 import { bringPeople, ended } from '../../support/people.ts'
@@ -84,6 +85,31 @@ clause(
       answers.map(({ status }) => status),
       [201, 400],
     )
+  },
+)
+
+clause(
+  'DIR-407',
+  'A request that DIR-385 counts and that waits for another write does not delay requests of other callers.',
+  async () => {
+    const service = gateway.masking.service()
+    const [waiting, other] = [await addMapped(), await addMapped()]
+    const ask = (owner: Person) =>
+      send('PUT', 'tool', tokenOf(owner.id), { properties: { currentPassword: owner.password } })
+    const answer = await askDuring(
+      service,
+      (tx) => tx`select from directory_object where id = ${waiting.id} for update`,
+      () => ask(waiting),
+      async () => {
+        let status: number | undefined
+        void ask(other).then((answered) => {
+          status = answered.status
+        })
+        await waitUntil('the other caller is answered', () => status !== undefined, { withinMs: 15_000 })
+        assert.equal(status, 201)
+      },
+    )
+    assert.equal(answer.status, 201, answer.text)
   },
 )
 
