@@ -45,7 +45,7 @@ export interface Bearer {
 }
 
 interface Options {
-  /** Counts deleted groups around the object too: a caller must not fill a group before its restoration. */
+  /** Counts deleted groups too, around the object and owned: a caller must not fill a group before its restoration. */
   readonly dormant?: boolean
   /** Counts access to clients by assignment, which people alone have. */
   readonly access?: boolean
@@ -63,7 +63,7 @@ export async function readCarriedRights(
   { id, names, owns = false }: Bearer,
   { dormant = false, access = false }: Options = {},
 ): Promise<CarriedRight[]> {
-  const owned = id && owns ? await listOwnedGroups(tx, tenantId, id) : []
+  const owned = id && owns ? await listOwnedGroups(tx, tenantId, id, dormant) : []
   const around = id
     ? await walkUp(tx, tenantId, [id, ...owned], { dormant, access, personId: owns ? id : null })
     : []
@@ -95,11 +95,18 @@ export async function readCarriedRights(
   ]
 }
 
-async function listOwnedGroups(tx: Query, tenantId: string, ownerId: string): Promise<string[]> {
+async function listOwnedGroups(
+  tx: Query,
+  tenantId: string,
+  ownerId: string,
+  dormant: boolean,
+): Promise<string[]> {
   const rows = await tx<{ id: string }[]>`
     select owned.id from owner_edge edge
     join directory_object owned on owned.tenant_id = edge.tenant_id and owned.id = edge.object_id
-    where edge.tenant_id = ${tenantId} and edge.owner_id = ${ownerId} and owned.kind = 'group' order by owned.id`
+    where edge.tenant_id = ${tenantId} and edge.owner_id = ${ownerId} and owned.kind = 'group'
+      and (${dormant} or owned.deleted_at is null)
+    order by owned.id`
   return rows.map(({ id }) => id)
 }
 

@@ -42,14 +42,14 @@ export async function requirePowerOverAccount(context: WriteContext, write: Enti
   if (isOwn && Object.hasOwn(changes, 'passwordProfile')) refuseOwnPassword()
   await requireForNewName(context, write)
   if (id === undefined || isOwn || !concernsAccount(write)) return
-  const rights = await readRights(context, id, before.userPrincipalName)
+  const rights = await readRights(context, id, before.userPrincipalName, { dormant: true })
   const held = isTakeover(write) ? rights : rights.filter(({ type }) => type === 'directoryRole')
   if (held.length > 0 && !mayControl(caller, accountAdministrators))
     refuse('The account has', held, accountAdministrators)
-  if (!isRevival(write)) return
-  // Rights by the former name are not given back with a new one.
-  const isRenamed = newNameOf(write) !== undefined
-  auditGivenRights(context, write, isRenamed ? await readRights(context, id, undefined) : rights)
+  if (rights.length === 0 || !isRevival(write)) return
+  // Neither rights by the former name are given back with a new one, nor those of deleted groups (DIR-398).
+  const name = newNameOf(write) === undefined ? before.userPrincipalName : undefined
+  auditGivenRights(context, write, await readRights(context, id, name))
 }
 
 /** DIR-283: a stolen access token lasts an hour; a password set with it would keep the account. */
@@ -74,15 +74,14 @@ function newNameOf({ before, changes: { userPrincipalName: name } }: EntityWrite
   return typeof name === 'string' && name !== before.userPrincipalName ? name : undefined
 }
 
-function readRights({ tx, caller, ports }: WriteContext, id: string | undefined, name: Json | undefined) {
-  const names = typeof name === 'string' ? [name] : []
-  return readCarriedRights(
-    tx,
-    ports.readGivenRights,
-    caller.tenantId,
-    { id, names, owns: true },
-    { dormant: true },
-  )
+function readRights(
+  { tx, caller, ports }: WriteContext,
+  id: string | undefined,
+  name: Json | undefined,
+  options: { readonly dormant?: boolean } = {},
+) {
+  const bearer = { id, names: typeof name === 'string' ? [name] : [], owns: true }
+  return readCarriedRights(tx, ports.readGivenRights, caller.tenantId, bearer, options)
 }
 
 function concernsAccount({ verb, changes }: EntityWrite): boolean {

@@ -10,9 +10,11 @@ import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import type { EntityWrite, WriteContext } from '../entities/entity-write.ts'
 import type { Json } from '../entities/property.ts'
+import { findObject } from '../objects/object-store.ts'
+import { findCompanions } from '../objects/remove-object.ts'
 import { readAdmittedPermissions } from '../rights/application-access.ts'
 import { type ApplicationStrength, readApplicationStrength } from '../rights/application-strength.ts'
-import { nameRights, readCarriedRights } from '../rights/carried-rights.ts'
+import { type CarriedRight, nameRights, readCarriedRights } from '../rights/carried-rights.ts'
 import { auditGivenRights, isRevival } from './audit-given-rights.ts'
 
 /** Properties that neither lead into an application nor change what it may do. */
@@ -49,13 +51,20 @@ export async function requireStrongerThanApplication(
   const isItself = caller.kind === 'application' && caller.applicationId === appId.toLowerCase()
   refuseBeyond(describeBeyond(caller, strength, isItself))
   if (strength.rights.length === 0 || !(verb === 'create' || isRevival(write))) return
-  // An earlier service principal of the application keeps the rights of its id: this one does not get them.
-  const bearer = { id: write.id, names: [appId] }
-  const rights =
-    kind === 'servicePrincipal'
-      ? await readCarriedRights(tx, ports.readGivenRights, caller.tenantId, bearer)
-      : strength.rights
+  // Service principals that stay deleted keep the rights of their ids, and deleted groups theirs (DIR-398).
+  const ids = kind === 'servicePrincipal' ? [write.id] : await listRestored(context, write)
+  const rights: CarriedRight[] = []
+  for (const id of ids)
+    rights.push(
+      ...(await readCarriedRights(tx, ports.readGivenRights, caller.tenantId, { id, names: [appId] })),
+    )
   auditGivenRights(context, write, rights, { appId })
+}
+
+/** The service principals that are restored with the application; `lockPrincipals` has locked them. */
+async function listRestored({ tx, caller: { tenantId } }: WriteContext, { id = '' }: EntityWrite) {
+  const application = await findObject(tx, tenantId, 'application', id, { deleted: true })
+  return (await findCompanions(tx, tenantId, application, application.deletedAt)).map((one) => one.id)
 }
 
 /** DIR-392, DIR-396: where a client admits assigned people alone, a role of it gives them what was consented for everyone or for them. */

@@ -551,6 +551,67 @@ clause(
 )
 
 clause(
+  'DIR-398',
+  'An entry of DIR-394 has the rights that the account or application has by then: …',
+  async () => {
+    const token = await tokenOf('Global Administrator')
+    const change = async (method: string, path: string, status: number, body?: unknown) => {
+      const answer = await ask(token, method, path, body)
+      assert.equal(answer.status, status, `${method} ${path}: ${answer.text}`)
+      return answer.body
+    }
+    const given = async (target: string) => {
+      const rows = await service().database.sql<
+        { after: { carriedRights: { type: string; through: string | null }[] } }[]
+      >`select after from audit_event where action = 'give carried rights' and target = ${target} order by id`
+      return rows.map(({ after }) => after.carriedRights.map(({ type, through }) => [type, through]))
+    }
+    const revive = (id: string) => change('POST', `/directory/deletedItems/${id}/restore`, 200)
+    const [living, gone] = [await directory().group(), await directory().group()]
+    await assign(living)
+    await map(gone)
+    await directory().softDelete(gone)
+
+    const [person, former] = [await directory().user(), await directory().user()]
+    await directory().join(person, living, gone)
+    await directory().join(former, gone)
+    for (const id of [person, former]) {
+      await own(id, gone)
+      await change('DELETE', `/users/${id}`, 204)
+    }
+    const weak = await ask(
+      await tokenOf('User Administrator'),
+      'POST',
+      `/directory/deletedItems/${former}/restore`,
+    )
+    assert.equal(weak.status, 403, 'the deleted group may be restored')
+    for (const id of [person, former]) await revive(id)
+    assert.deepEqual(await given(`/users/${person}`), [[['maskingRole', living]]])
+    assert.deepEqual(await given(`/users/${former}`), [])
+    await change('PATCH', `/users/${person}`, 204, { accountEnabled: false })
+    await change('PATCH', `/users/${person}`, 204, { accountEnabled: true })
+    assert.deepEqual((await given(`/users/${person}`)).at(-1), [['maskingRole', living]])
+    const { value } = await change('GET', `/users/${former}/carriedRights`, 200)
+    assert.deepEqual(value, [], 'a deleted group has no owner who could add members')
+
+    const { applicationId, appId, servicePrincipalId } = await addApplication(service())
+    await map(servicePrincipalId)
+    await change('DELETE', `/servicePrincipals/${servicePrincipalId}`, 204)
+    const { id: later } = await change('POST', '/servicePrincipals', 201, { appId })
+    await directory().join(later, living, gone)
+    await change('DELETE', `/applications/${applicationId}`, 204)
+    await revive(applicationId)
+    assert.deepEqual(await given(`/applications/${applicationId}`), [[['maskingRole', living]]])
+    await change('DELETE', `/servicePrincipals/${later}`, 204)
+    await change('DELETE', `/applications/${applicationId}`, 204)
+    await revive(applicationId)
+    assert.equal((await given(`/applications/${applicationId}`)).length, 1, 'no service principal came back')
+    await revive(servicePrincipalId)
+    assert.deepEqual(await given(`/servicePrincipals/${servicePrincipalId}`), [[['databaseRole', null]]])
+  },
+)
+
+clause(
   'DIR-163',
   'Power over the account of a person who holds a directory role (DIR-153) includes `mail`, where…',
   async () => {
