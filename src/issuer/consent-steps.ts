@@ -2,6 +2,7 @@ import type { Interaction } from 'oidc-provider'
 import { findActiveUser } from '../directory/accounts/find-active-user.ts'
 import { findRegistrar } from '../directory/applications/find-registrar.ts'
 import { consentPermissions } from '../directory/applications/granted-permissions.ts'
+import { lockOwnConsent } from '../directory/applications/lock-consent.ts'
 import { readRedirectOrigin } from '../directory/applications/redirect-origins.ts'
 import { clientFactsOf } from './client-facts.ts'
 import { type MissingConsent, openGrant } from './consent.ts'
@@ -67,13 +68,16 @@ export async function consent(visit: Visit): Promise<void> {
   const { deviceCode, params } = interaction
   const origin = deviceCode === undefined ? readRedirectOrigin(params.redirect_uri) : deviceOrigin
   const origins = origin === undefined ? [] : [origin]
-  await database.transaction(async (tx) => {
+  const isStored = await database.transaction(async (tx) => {
+    if (!(await lockOwnConsent(tx, tenantId, servicePrincipalId, userId))) return false
     const permissions = consentable
     await consentPermissions(tx, { tenantId, servicePrincipalId, userId, permissions, origins })
     const after = { userId, permissions, origins }
     const target = `/servicePrincipals/${servicePrincipalId}`
     if (consentable.length > 0) await noteChange(visit, tx, userId, { action: 'consent', target, after })
+    return true
   })
+  if (!isStored) return finish(visit, { error: 'access_denied' })
   const { clientId } = client
   const session = interaction.session && (await provider.Session.findByUid(interaction.session.uid))
   const known = session?.accountId === userId ? session.grantIdFor(clientId) : undefined

@@ -26,12 +26,12 @@ export async function lockConsent(
     { givesRights: false },
   )
   if (client?.kind !== 'servicePrincipal') return fail('ObjectNotFound', { id: clientId })
-  // The page on which people consent locks nothing: the client, which its rows refer to, has it waited for (DIR-362).
+  // The page on which people consent locks nothing at nodes of the last release: the client, which its rows refer to, has it waited for (DIR-362).
   await findObject(tx, tenantId, 'servicePrincipal', client.id, { lock: true })
   return { client, user: objects[0] }
 }
 
-/** The same for a new consent: a user who is deleted is 404 too. */
+/** The same for a consent that is given: a user who is deleted is 404 too. */
 export async function lockNewConsent(
   tx: Query,
   tenantId: string,
@@ -41,4 +41,20 @@ export async function lockNewConsent(
   const { client, user } = await lockConsent(tx, tenantId, clientId, userId)
   if (userId !== null && !user) fail('ObjectNotFound', { id: userId })
   return client
+}
+
+/**
+ * Locks both for a consent that the person gives on a page, in the order of ids as above. False: one of them is deleted. People who consent
+ * to one client do not wait for each other.
+ */
+export async function lockOwnConsent(
+  tx: Query,
+  tenantId: string,
+  clientId: string,
+  userId: string,
+): Promise<boolean> {
+  const references = [{ key: userId, kind: 'user' as const }]
+  const options = { givesRights: false }
+  const { container, objects } = await lockReferences(tx, tenantId, clientId, references, 'share', options)
+  return container !== undefined && objects[0] !== undefined
 }

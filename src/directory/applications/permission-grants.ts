@@ -137,10 +137,20 @@ async function findGrant(tx: Query, tenantId: string, id: string): Promise<Grant
   return row ?? fail('ObjectNotFound', { id: id.slice(0, 200) })
 }
 
-/** A grant with its client, which is locked before the grant is read: a change that waited is about what the one before it left. */
-async function lockGrant(tx: Query, tenantId: string, id: string): Promise<[GrantRow, DirectoryObject]> {
+/**
+ * A grant with its client, which is locked before the grant is read: a change that waited is about what the one before it left.
+ * One of a deleted user can be withdrawn alone.
+ */
+async function lockGrant(
+  tx: Query,
+  tenantId: string,
+  id: string,
+  { ofDeleted }: { readonly ofDeleted: boolean },
+): Promise<[GrantRow, DirectoryObject]> {
   const [clientId, userId] = splitIds(id) ?? fail('ObjectNotFound', { id: id.slice(0, 200) })
-  const { client } = await lockConsent(tx, tenantId, clientId, userId)
+  const client = ofDeleted
+    ? (await lockConsent(tx, tenantId, clientId, userId)).client
+    : await lockNewConsent(tx, tenantId, clientId, userId)
   return [await findGrant(tx, tenantId, id), client]
 }
 
@@ -208,7 +218,7 @@ const updateGrant = operation({
   async run(context) {
     const { tx, caller, params, body, audit } = context
     const { tenantId } = caller
-    const [grant, client] = await lockGrant(tx, tenantId, params.id ?? '')
+    const [grant, client] = await lockGrant(tx, tenantId, params.id ?? '', { ofDeleted: false })
     const { client_id, user_id: userId, permissions } = grant
     const wanted = words(body.scope)
     const consent = { tenantId, servicePrincipalId: client_id, userId }
@@ -244,7 +254,7 @@ const deleteGrant = operation({
   async run(context) {
     const { tx, caller, params, audit } = context
     const { tenantId } = caller
-    const [grant, client] = await lockGrant(tx, tenantId, params.id ?? '')
+    const [grant, client] = await lockGrant(tx, tenantId, params.id ?? '', { ofDeleted: true })
     const { client_id, user_id: userId, permissions } = grant
     await beforeWrite(context, describeWrite('remove', client, { oauth2PermissionGrants: permissions }))
     await withdrawConsent(tx, { tenantId, servicePrincipalId: client_id, userId, permissions })

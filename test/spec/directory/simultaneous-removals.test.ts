@@ -129,7 +129,7 @@ describe('removals at the same time', () => {
       assert.equal((await askDuring(service, add(removed.clientId), removal)).status, 204)
       assert.deepEqual(await left(removed.clientId), [], 'the permission that was added meanwhile')
 
-      // As the page does on which people consent: it locks nothing.
+      // As the page on which people consent did before 0.2.0: it locked nothing.
       const ownConsent = await consent()
       const allow = (tx: Tx) => tx`
         insert into delegated_permission (tenant_id, client_id, permission)
@@ -151,6 +151,38 @@ describe('removals at the same time', () => {
       const late = () => send('PATCH', withdrawn.path, { scope: 'User.Read Mail.Read' })
       assert.equal((await askDuring(service, withdraw, late)).status, 404)
       assert.deepEqual(await left(withdrawn.clientId), [])
+    },
+  )
+
+  clause(
+    'DIR-408',
+    'A PATCH of a consent for a user who is deleted is 404, also where the user is deleted while the PATCH waits. …',
+    async () => {
+      const { database } = service
+      const resourceId = await apiPrincipal()
+      const { servicePrincipalId: clientId } = await addApplication(service)
+      const late = async (principalId: string, path: string) => {
+        const patched = await send('PATCH', path, { scope: 'User.Read Directory.Read.All' })
+        const rows = await database.sql<{ permission: string }[]>`
+          select permission from delegated_permission where user_id = ${principalId}`
+        return [patched.status, ...rows.map(({ permission }) => permission)]
+      }
+      const consent = async () => {
+        const principalId = await fillDirectory(service).user()
+        const body = { clientId, consentType: 'Principal', principalId, resourceId, scope: 'User.Read' }
+        const id = await create('/oauth2PermissionGrants', body)
+        return [principalId, `/oauth2PermissionGrants/${id}`] as const
+      }
+      const [before, during] = [await consent(), await consent()]
+      await fillDirectory(service).softDelete(before[0])
+      assert.deepEqual(await late(...before), [404, 'User.Read'])
+      const answer = await askDuring(
+        service,
+        (tx) => tx`update directory_object set deleted_at = now() where id = ${during[0]}`,
+        () => late(...during),
+      )
+      assert.deepEqual(answer, [404, 'User.Read'])
+      for (const [, path] of [before, during]) assert.equal((await send('DELETE', path)).status, 204)
     },
   )
 })

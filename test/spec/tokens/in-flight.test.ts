@@ -222,4 +222,35 @@ describe('token requests in flight', () => {
       assert.equal(await gone, shut)
     },
   )
+
+  clause(
+    'TOK-185',
+    'Consent on the page is refused, and nothing is stored, where the person or the client was deleted meanwhile, …',
+    async () => {
+      const cases: Record<string, (person: Person, client: Application) => string> = {
+        'the person': ({ id }) => id,
+        'the client': (_, { servicePrincipalId }) => servicePrincipalId,
+      }
+      for (const [what, find] of Object.entries(cases)) {
+        const [client, person] = [await addApplication(service, { properties }), await addPerson(service)]
+        const { url } = await beginSignIn(service, client.appId, 'openid Mail.Read')
+        const browser = new Browser(new URL(redirectUri).origin)
+        const page = await signIn(browser, await browser.open(url), person)
+        assert.match(page.html, /Allow access\?/)
+        const id = find(person, client)
+        const next = await askDuring(
+          service,
+          async (tx) => {
+            await tx`select from directory_object where id = ${id} for update`
+            await remove(tx, id)
+          },
+          () => browser.submit(page),
+        )
+        assert.equal(next.url.searchParams.get('code'), null, what)
+        const rows = await service.database.sql`
+          select from delegated_permission where client_id = ${client.servicePrincipalId}`
+        assert.equal(rows.count, 0, what)
+      }
+    },
+  )
 })
