@@ -6,6 +6,7 @@ import type { RoleNames } from './grants/read-acl.ts'
 import { recallGuard, type StoredGuard } from './guard/stored-grants.ts'
 import { everybody, shadowPrefix } from './names.ts'
 import type { Target } from './policy.ts'
+import { noneWaiting, readDeferred } from './read-deferred.ts'
 import { findRelations, type Reading, readRelations } from './read-relations.ts'
 import { readUnread } from './read-unread.ts'
 import { readViewSources } from './read-view-sources.ts'
@@ -51,17 +52,12 @@ export async function observe(
   const records = guard.isThere ? guard.schema : facts.kept
   const { relations: found, twins: foundTwins } = await findRelations(tx, targets, records, scope, twinOwner)
   if (mode === 'all') refuseFlood(found)
-  const deferred: ReadonlySet<number> =
-    mode === 'all'
-      ? new Set()
-      : await readDeferred(
-          tx,
-          found.map(({ oid }) => oid),
-          exemptRoles,
-        )
+  const everything = found.map(({ oid }) => oid)
+  const { deferred, foreign } = mode === 'all' ? noneWaiting : await readDeferred(tx, everything, exemptRoles)
   const waiting = found.filter(({ oid }) => deferred.has(oid))
-  // Closing comes before everything else, and there is nothing to close at views that may wait.
-  const unread = mode === 'none' ? waiting : listUnread(waiting)
+  const others = found.filter(({ oid }) => foreign.has(oid) && !deferred.has(oid))
+  // Closing comes before everything else, and there is nothing to close at views that may wait. What is too wide is closed later.
+  const unread = mode === 'none' ? [...waiting, ...listUnread(others)] : listUnread(waiting)
   const left = new Set(unread)
   const oids = found.filter((one) => !left.has(one)).map(({ oid }) => oid)
   const names: RoleNames = new Map([...roles.values()].map(({ oid, name }) => [oid, name]))
@@ -75,7 +71,7 @@ export async function observe(
     readSurroundings(tx, facts, { oids, twinOwner, serving, exemptRoles }),
     readRelations(tx, oids, version, reading, names),
     findStrays(tx, {
-      relations: found.map(({ oid }) => oid),
+      relations: everything,
       twins: foundTwins,
       records,
       twinOwner,
@@ -108,7 +104,8 @@ export async function observe(
     deferred,
     isWhole: scope === 'all',
     unreadViews: await readUnread(tx, [...skipped]),
-    viewSources: await readViewSources(tx, relations, deferred),
+    // What stays open is told by the turn that has closed the rest.
+    viewSources: mode === 'none' ? new Map() : await readViewSources(tx, relations, deferred),
     twins: await readTwins(
       tx,
       guards.flatMap(({ oid, twin }) =>
@@ -160,7 +157,7 @@ async function findWideStrays(
     return []
   }
   const oids = [...found, ...loose].map(({ oid }) => oid)
-  const deferred = await readDeferred(tx, oids, exemptRoles)
+  const { deferred } = await readDeferred(tx, oids, exemptRoles)
   return listUnread(loose.filter(({ oid }) => deferred.has(oid)))
 }
 
@@ -210,30 +207,6 @@ async function readLocked(tx: Sql): Promise<Set<number>> {
     select distinct relation::int8 as oid from pg_catalog.pg_locks
     where locktype = 'relation' and mode = 'AccessExclusiveLock' and pid is distinct from pg_catalog.pg_backend_pid()
       and database = (select oid from pg_catalog.pg_database where datname = current_database())`
-  return new Set(rows.map(({ oid }) => oid))
-}
-
-/**
- * Views that show no raw values once the tables are closed, because their owners see none: a view reads with the rights of
- * its owner. A masked role can create thousands of them, so everything else comes first.
- */
-async function readDeferred(
-  tx: Sql,
-  oids: readonly number[],
-  exemptRoles: readonly string[],
-): Promise<Set<number>> {
-  const rows = await tx<{ oid: number }[]>`
-    with trusted as materialized (
-      select r.oid from pg_catalog.pg_roles r where r.rolsuper or r.rolname in (current_user, 'pg_read_all_data')
-        or r.rolname = any(${exemptRoles}::text[]) or r.oid in (
-          select relowner from pg_catalog.pg_class where oid = any(${oids}::oid[]) and relkind <> 'v')
-    ), owner as materialized (
-      select distinct relowner as oid from pg_catalog.pg_class where oid = any(${oids}::oid[]) and relkind = 'v'
-    )
-    select c.oid::int8 as oid from pg_catalog.pg_class c where c.oid = any(${oids}::oid[]) and c.relkind = 'v'
-      and not 'public' = any(${exemptRoles.map((name) => name.toLowerCase())}::text[])
-      and c.relowner in (select owner.oid from owner where not exists (
-        select 1 from trusted where pg_catalog.pg_has_role(owner.oid, trusted.oid, 'MEMBER')))`
   return new Set(rows.map(({ oid }) => oid))
 }
 

@@ -55,7 +55,8 @@ export function orderWithStrays(
 
 /**
  * The relations of `raw`, by oid, and every view over them, each after the relations that it reads. Views cannot read in a circle.
- * A view of which nothing was read shows no raw values itself, as its owner sees none; but rows that were read through it may be.
+ * A view of which nothing was read shows no raw values itself, as its owner sees none; but rows that were read through it may be. A
+ * materialized view of which nothing was read may hold raw values, and what reads it shows them.
  */
 function orderByReads(
   { relations, unreadViews }: Pick<Snapshot, 'relations' | 'unreadViews'>,
@@ -74,7 +75,7 @@ function orderByReads(
     const between = unread.get(oid)
     for (const { view } of readers.get(oid) ?? [])
       if (unread.has(view.oid)) affected.add(view.oid)
-      else if (isView(view) && (!between || between.securityInvoker || view.kind === 'materialized view')) {
+      else if (isView(view) && (!between || between.isPassing || view.kind === 'materialized view')) {
         affected.add(view.oid)
         if (between) unsure.add(view.oid)
       }

@@ -8,6 +8,6 @@ export async function readUnread(tx: Sql, oids: readonly number[]): Promise<Unre
   if (oids.length === 0) return []
   return await tx<UnreadView[]>`
     select c.oid::int8 as oid, pg_catalog.format('%I.%I', n.nspname, c.relname) as name,
-      ${isOn(tx, 'security_invoker')} as "securityInvoker", ${selectReads(tx)} as reads
+      ${isOn(tx, 'security_invoker')} or c.relkind = 'm' and c.relispopulated as "isPassing", ${selectReads(tx)} as reads
     from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace where c.oid = any(${oids}::oid[])`
 }

@@ -4,7 +4,8 @@ export interface UnreadView {
   /** With its schema, quoted. */
   readonly name: string
   readonly reads: readonly number[]
-  readonly securityInvoker: boolean
+  /** Views over it may show raw values: it reads with the rights of its reader, or holds rows from before. */
+  readonly isPassing: boolean
 }
 
 /** The columns that a view or materialized view reads itself. */

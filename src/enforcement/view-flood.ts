@@ -5,7 +5,7 @@ export interface FoundRelation {
   readonly oid: number
   /** By OID. */
   readonly owner: number
-  /** Null: it is not a view. */
+  /** Null: it is neither a view nor a materialized view. */
   readonly view: {
     readonly name: string
     readonly isOfSuperuser: boolean
@@ -20,7 +20,7 @@ export interface FoundRelation {
  * twin, an expression.
  */
 export function measureView(tx: Sql, twin: Query<Row[]> = tx`null::oid`) {
-  return tx`case when c.relkind = 'v' then jsonb_build_object('name', format('%I.%I', n.nspname, c.relname),
+  return tx`case when c.relkind in ('v', 'm') then jsonb_build_object('name', format('%I.%I', n.nspname, c.relname),
     'isOfSuperuser', coalesce((select rolsuper from pg_catalog.pg_roles where oid = c.relowner), false), 'columns', c.relnatts,
     'aclBytes', (select pg_catalog.sum(coalesce(pg_catalog.pg_column_size(m.relacl), 0) + coalesce((
         select pg_catalog.sum(pg_catalog.pg_column_size(a.attacl)) from pg_catalog.pg_attribute a
