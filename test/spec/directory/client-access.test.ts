@@ -157,6 +157,12 @@ clause(
       ['sync that reads', application('Directory.Read.All'), ['inner', 'reads']],
       // With the sign-in of an administrator the delegated permission reaches further.
       ['sync that writes', application('Directory.ReadWrite.All'), ['inner', 'reads']],
+      // It implies the reads.
+      [
+        'a writer alone',
+        service().tokenFor({ kind: 'application', permissions: ['Directory.ReadWrite.All'] }),
+        ['inner', 'reads'],
+      ],
       [
         'sync that consents',
         application('DelegatedPermissionGrant.ReadWrite.All'),

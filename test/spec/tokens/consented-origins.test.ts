@@ -183,17 +183,19 @@ describe('consents of single people', () => {
       const web = { redirectUris: [redirectUri] }
       const properties = { web, publicClient: { redirectUris: [evil] } }
       const environment = await settleIn(service)
+      const given = ['Mail.Read', 'Group.Read.All']
       const token = service.tokenFor({ permissions: ['DelegatedPermissionGrant.ReadWrite.All'] })
       const ways: readonly ((clientId: string, appId: string, person: Person) => Promise<void>)[] = [
         async (clientId, _appId, { id: principalId }) => {
           const resourceId = await fillDirectory(service).findApi()
-          const body = { clientId, consentType: 'Principal', principalId, resourceId, scope: 'Mail.Read' }
+          const body = { clientId, consentType: 'Principal', principalId, resourceId, scope: given.join(' ') }
           const granted = await service.request('POST', '/v1.0/oauth2PermissionGrants', { token, body })
           assert.equal(granted.status, 201, granted.text)
         },
         async (_clientId, appId, { userPrincipalName }) => {
-          const command = ['application', 'consent', appId, '--permission', 'Mail.Read']
-          const ran = await runHere([...command, '--user', userPrincipalName], { environment })
+          const permissions = given.flatMap((name) => ['--permission', name])
+          const command = ['application', 'consent', appId, ...permissions, '--user', userPrincipalName]
+          const ran = await runHere(command, { environment })
           assert.equal(ran.code, 0, ran.stderr)
         },
       ]
@@ -201,21 +203,23 @@ describe('consents of single people', () => {
         const one = await addApplication(service, { properties, consented: basic.split(' ') })
         const person = await addPerson(service)
         await consent(one.servicePrincipalId, one.appId, person)
-        await change(one.applicationId, { isFallbackPublicClient: true })
+        await change(one.applicationId, { isFallbackPublicClient: true }, 'Group.Read.All')
         const browser = new Browser(...origins)
         // People confirm each sign-in at a native application, on a page with the permissions that it asks for.
-        const refreshAt = async (redirect_uri: string) => {
+        const refreshAt = async (redirect_uri: string, scope = 'Mail.Read') => {
           const { url, exchange, config } = await beginSignIn(service, one.appId, basic, { redirect_uri })
           const first = await browser.open(url)
           const page = /for="password"/.test(first.html) ? await signIn(browser, first, person) : first
           assert.match(page.html, /Allow access\?/)
           assert.doesNotMatch(page.html, /Read your mail/)
           const { refresh_token } = await exchange(await browser.submit(page))
-          return oidc.refreshTokenGrant(config, refresh_token ?? '', { scope: 'Mail.Read' })
+          return oidc.refreshTokenGrant(config, refresh_token ?? '', { scope })
         }
         const here = await refreshAt(redirectUri)
         assert.deepEqual(scopesOf(here.access_token), ['Mail.Read'])
         await assert.rejects(refreshAt(evil), { error: 'invalid_scope' }, 'the page did not name it')
+        const there = await refreshAt(evil, 'Group.Read.All')
+        assert.deepEqual(scopesOf(there.access_token), ['Group.Read.All'], 'no page asks for it anywhere')
       }
     },
   )
