@@ -10,7 +10,7 @@ export interface ApplicationStrength {
   readonly rights: readonly CarriedRight[]
 }
 
-/** Deleted service principals count: the caller could restore them. Call it behind `lockRightsToRead`. */
+/** Deleted service principals count: the caller could restore them. Call it behind `lockRightsToRead` where the write leads into the application. */
 export async function readApplicationStrength(
   tx: Query,
   readGiven: ReadGivenRights,

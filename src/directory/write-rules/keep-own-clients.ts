@@ -23,7 +23,7 @@ export async function keepOwnClients(
   if (own.includes(appId.toLowerCase())) fail('OwnClientIsReadOnly', { appId })
 }
 
-async function findAppId(tx: Query, tenantId: string, id: string): Promise<string | undefined> {
+export async function findAppId(tx: Query, tenantId: string, id: string): Promise<string | undefined> {
   const [row] = await tx<{ app_id: string | null }[]>`
     select app_id from directory_object where tenant_id = ${tenantId} and id = ${id}`
   return row?.app_id ?? undefined

@@ -16,6 +16,7 @@ import { readAdmittedPermissions } from '../rights/application-access.ts'
 import { type ApplicationStrength, readApplicationStrength } from '../rights/application-strength.ts'
 import { type CarriedRight, nameRights, readCarriedRights } from '../rights/carried-rights.ts'
 import { auditGivenRights, isRevival } from './audit-given-rights.ts'
+import { findAppId } from './keep-own-clients.ts'
 
 /** Properties that neither lead into an application nor change what it may do. */
 const harmlessProperties: ReadonlySet<string> = new Set([
@@ -35,6 +36,7 @@ export async function requireStrongerThanApplication(
 ): Promise<void> {
   const { tx, caller, ports } = context
   const { verb, kind, before, changes } = write
+  if (kind === 'extensionProperty' || kind === 'schemaExtension') return requireToDefine(context, write)
   if (kind !== 'application' && kind !== 'servicePrincipal') return
   // The principals that hold the application's roles: the application itself can do no more than before.
   if (Object.hasOwn(changes, 'appRoleAssignedTo')) return requireToAdmit(tx, caller, write)
@@ -79,6 +81,22 @@ async function requireToAdmit(tx: Query, caller: Caller, write: EntityWrite): Pr
       .filter((permission) => !mayGrantInPerson(caller, permission, 'delegated'))
       .map((permission) => `the delegated permission ${permission}`),
   )
+}
+
+/**
+ * DIR-415, DIR-416: a definition is part of its application, and its deletion removes the values of all objects. It takes no lock of
+ * rights, which it would hold for as long as that: a definition is no way into the application, so a grant may come before or behind it.
+ */
+async function requireToDefine({ tx, caller, ports }: WriteContext, write: EntityWrite): Promise<void> {
+  const { kind, owner, before, changes } = write
+  const isSchema = kind === 'schemaExtension'
+  const found = isSchema
+    ? (before.owner ?? changes.owner)
+    : await findAppId(tx, caller.tenantId, owner?.id ?? '')
+  const appId = String(found).toLowerCase()
+  if (caller.applicationId === appId && (isSchema || caller.kind === 'application')) return
+  const strength = await readApplicationStrength(tx, ports.readGivenRights, caller.tenantId, appId)
+  refuseBeyond(describeBeyond(caller, strength, false))
 }
 
 function refuseBeyond(beyond: readonly string[]): void {

@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { type DirectoryRole, directoryRoleTemplates } from '../../../src/auth/directory-roles.ts'
 import { knownPermissions } from '../../../src/auth/known-permissions.ts'
 import { permissionId } from '../../../src/directory/applications/api-principal.ts'
+import { clause } from '../../support/clause.ts'
 import { fillDirectory } from '../../support/directory.ts'
 import { type ApplicationWishes, addApplication } from '../../support/issuer.ts'
 import { freshDatabase, useMasking } from '../../support/masking.ts'
@@ -153,6 +154,110 @@ test('DIR-154: nobody gets into an application that is stronger than they are', 
       )
   }
 })
+
+const own = (ownerId: string, objectId: string) =>
+  service().database.sql`
+    insert into owner_edge (tenant_id, object_id, owner_id) values (${service().tenantId}, ${objectId}, ${ownerId})`
+const badge = () => ({
+  name: `p${randomUUID().slice(0, 8)}`,
+  dataType: 'String',
+  targetObjects: ['User'],
+})
+
+clause(
+  'DIR-415',
+  'Extension properties of an application are defined and deleted only by a caller whom DIR-154 lets change the application: …',
+  async () => {
+    const [owner, bearer] = [await directory().user(), await directory().user()]
+    const weak = [
+      application('Application.ReadWrite.All'),
+      await person(['Application Administrator']),
+      await person([], all, owner),
+    ]
+    const strong = await person(['Global Administrator'])
+    for (const [strength, make] of Object.entries(strengths)) {
+      const { applicationId } = await make()
+      await own(owner, applicationId)
+      const path = `/applications/${applicationId}/extensionProperties`
+      const made = await ask(strong, 'POST', path, badge())
+      assert.equal(made.status, 201, made.text)
+      const { id, name } = made.body
+      assert.equal((await ask(strong, 'PATCH', `/users/${bearer}`, { [name]: '42' })).status, 204)
+      for (const token of weak)
+        for (const answer of [
+          await ask(token, 'DELETE', `${path}/${id}`),
+          await ask(token, 'POST', path, badge()),
+        ]) {
+          assert.equal(answer.status, 403, `${strength}: ${answer.text}`)
+          assert.match(answer.body.error.message, /The application has /)
+        }
+      assert.equal((await ask(strong, 'GET', `/users/${bearer}?$select=${name}`)).body[name], '42')
+      assert.equal((await ask(strong, 'DELETE', `${path}/${id}`)).status, 204)
+    }
+    const { applicationId } = await register()
+    await own(owner, applicationId)
+    const { applicationId: itself, appId } = await register({ consented: ['Directory.ReadWrite.All'] })
+    const permissions = ['Application.ReadWrite.All']
+    const callers = [
+      ...weak.map((token) => ({ token, id: applicationId })),
+      { token: service().tokenFor({ kind: 'application', permissions, applicationId: appId }), id: itself },
+    ]
+    for (const { token, id } of callers) {
+      const path = `/applications/${id}/extensionProperties`
+      const made = await ask(token, 'POST', path, badge())
+      assert.equal(made.status, 201, made.text)
+      assert.equal((await ask(token, 'DELETE', `${path}/${made.body.id}`)).status, 204)
+    }
+  },
+)
+
+clause(
+  'DIR-416',
+  'DIR-415 goes for schema extensions and the application in their `owner`, also for its owners. …',
+  async () => {
+    const [owner, bearer] = [await directory().user(), await directory().user()]
+    const weak = await person([], all, owner)
+    const strong = await person(['Global Administrator'])
+    const schema = (appId: string) => ({
+      id: 'badge',
+      owner: appId,
+      targetTypes: ['User'],
+      properties: [{ name: 'number', type: 'String' }],
+    })
+    const tokenOf = async (appId: string, roles: DirectoryRole[], principal?: string) =>
+      service().tokenFor({
+        principal: principal ?? (await directory().user()),
+        permissions: all,
+        directoryRoles: roles.map((role) => directoryRoleTemplates[role]),
+        applicationId: appId,
+      })
+    for (const [strength, make] of Object.entries(strengths)) {
+      const { applicationId, appId } = await make()
+      await own(owner, applicationId)
+      const itself = await tokenOf(appId, ['Application Administrator'])
+      const made = await ask(itself, 'POST', '/schemaExtensions', schema(appId))
+      assert.equal(made.status, 201, made.text)
+      const { id } = made.body
+      const value = { [id]: { number: '42' } }
+      assert.equal((await ask(strong, 'PATCH', `/users/${bearer}`, value)).status, 204)
+      for (const answer of [
+        await ask(weak, 'DELETE', `/schemaExtensions/${id}`),
+        await ask(weak, 'PATCH', `/schemaExtensions/${id}`, { description: 'x' }),
+        await ask(weak, 'POST', '/schemaExtensions', schema(appId)),
+      ]) {
+        assert.equal(answer.status, 403, `${strength}: ${answer.text}`)
+        assert.match(answer.body.error.message, /The application has /)
+      }
+      assert.deepEqual((await ask(strong, 'GET', `/users/${bearer}?$select=${id}`)).body[id], value[id])
+      assert.equal((await ask(itself, 'DELETE', `/schemaExtensions/${id}`)).status, 204)
+    }
+    const { applicationId, appId } = await register()
+    await own(owner, applicationId)
+    const made = await ask(weak, 'POST', '/schemaExtensions', schema(appId))
+    assert.equal(made.status, 201, made.text)
+    assert.equal((await ask(weak, 'DELETE', `/schemaExtensions/${made.body.id}`)).status, 204)
+  },
+)
 
 test('DIR-154: callers who could grant the same change such an application', async () => {
   for (const [strength, make] of Object.entries(strengths)) {
