@@ -1,16 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { appendChanges } from '../../db/change-log.ts'
 import { fail } from '../../kernel/problem.ts'
-import { checkAppRoles, noRoleId } from '../app-roles/app-roles.ts'
+import { checkAppRoles } from '../app-roles/app-roles.ts'
+import { copyAppRoles } from '../app-roles/copy-app-roles.ts'
 import { checkFirstKeys, checkKeyPermission, completeKeys } from '../applications/key-credentials.ts'
 import { operationsOn } from '../entities/entity-operations.ts'
-import type { EntityContext, Located } from '../entities/entity-set.ts'
+import type { EntityContext } from '../entities/entity-set.ts'
 import type { Json, JsonObject } from '../entities/property.ts'
-import { isJsonObject } from '../entities/storable.ts'
 import { application } from './kinds/application.ts'
 import { servicePrincipal } from './kinds/service-principal.ts'
 import { objectSet, objectUpdate } from './object-set.ts'
-import { type DirectoryObject, describeChange, objectColumns, updateObject } from './object-store.ts'
 
 const applications = objectSet(application, {
   creation: {
@@ -28,7 +27,10 @@ const applications = objectSet(application, {
     },
     store: (context, located, changes) =>
       objectUpdate.store(context, located, completeKeys(changes, located.row.properties)),
-    also: copyAppRoles,
+    async also({ tx, caller: { tenantId } }, { row }, changes) {
+      if (!Object.hasOwn(changes, 'appRoles')) return
+      await appendChanges(tx, tenantId, await copyAppRoles(tx, tenantId, [String(row.properties.appId)]))
+    },
   },
 })
 
@@ -37,27 +39,6 @@ const servicePrincipals = objectSet(servicePrincipal, { creation: { complete: de
 export const applicationOperations = [applications, servicePrincipals].flatMap((set) =>
   operationsOn(set, ['list', 'count', 'get', 'create', 'update', 'delete']),
 )
-
-/** The service principal has the roles of its application. Assignments of roles that are gone end. */
-async function copyAppRoles(
-  { tx, caller: { tenantId } }: EntityContext,
-  { row }: Located<DirectoryObject>,
-  changes: JsonObject,
-): Promise<void> {
-  if (!Object.hasOwn(changes, 'appRoles')) return
-  const [principal] = await tx<DirectoryObject[]>`
-    select ${objectColumns(tx)} from directory_object o
-    where o.tenant_id = ${tenantId} and o.kind = 'servicePrincipal' and o.app_id = ${String(row.properties.appId)}
-      and o.deleted_at is null for update`
-  if (!principal) return
-  const appRoles = row.properties.appRoles ?? null
-  const updated = await updateObject(tx, tenantId, principal, { appRoles })
-  const ids = listOf(appRoles).map((role) => (isJsonObject(role) ? String(role.id) : ''))
-  await tx`
-    delete from app_role_assignment
-    where tenant_id = ${tenantId} and resource_id = ${principal.id} and app_role_id <> all(${[...ids, ...(ids.length === 0 ? [noRoleId] : [])]}::uuid[])`
-  await appendChanges(tx, tenantId, [describeChange('updated', updated)])
-}
 
 /**
  * Adds what a service principal takes over from its application. The application is locked before it is read: its deletion takes

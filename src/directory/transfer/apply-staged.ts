@@ -1,3 +1,4 @@
+import type { Change } from '../../db/change-log.ts'
 import type { Tx } from '../../db/database.ts'
 import type { Fragment } from '../../db/query.ts'
 import { codeOf, sqlstate } from '../../kernel/sqlstate.ts'
@@ -24,6 +25,7 @@ import {
 } from './match-staged.ts'
 import type { Spoken } from './prune.ts'
 import { resolveNamedMembers } from './resolve-named-members.ts'
+import { ignoreCopiedRoles, settleAppRoles } from './settle-app-roles.ts'
 import { stages } from './stage.ts'
 import { checkCustomProperties, storeDefinitions } from './store-definitions.ts'
 import { noExtensions, storeExtensions } from './store-extensions.ts'
@@ -47,6 +49,8 @@ interface Applied {
   readonly unchanged: number
   /** The changes that `logImport` is to log. */
   readonly unlogged: number
+  /** Of service principals whose application changed, for the log behind the others. */
+  readonly copied: readonly Change[]
   /** Of the new users, to be stored. */
   readonly passwords: MadePasswords
   readonly spoken: Spoken | undefined
@@ -104,7 +108,8 @@ export async function applyStaged(tx: Tx, tenantId: string, staged: Staged): Pro
   const total = Object.values(counts).reduce((sum, count) => sum + count, 0)
   const created = total - changed - unchanged
   const unlogged = created + changed - definitions.length + defined.unchanged
-  return { created, changed, unchanged, unlogged, passwords: objects.passwords, spoken }
+  const { passwords, copied } = objects
+  return { created, changed, unchanged, unlogged, copied, passwords, spoken }
 }
 
 /** Stores new objects and changes of those that are there. */
@@ -113,9 +118,10 @@ async function applyObjects(
   tenantId: string,
   { counts: { object: lines }, makePasswords }: Staged,
   faults: Fault[],
-): Promise<{ changed: number; unchanged: number; passwords: MadePasswords }> {
+): Promise<{ changed: number; unchanged: number; copied: readonly Change[]; passwords: MadePasswords }> {
   const left = () => Math.max(maxFaults - faults.length, 1)
   const known = lines > 0 ? await moveUpdates(tx, tenantId) : 0
+  if (known > 0) await ignoreCopiedRoles(tx, tenantId)
   faults.push(...(await findLostMatches(tx, left())))
   faults.push(...(await findOwnClientFaults(tx, tenantId, left())))
   faults.push(...(await findIncomplete(tx, left())))
@@ -135,7 +141,8 @@ async function applyObjects(
   // Behind faults of changes they are all named already. Without any, another caller has taken a name since.
   const explain = async () => (changed > 0 && faults.length > 0 ? [] : findObjectFaults(tx, tenantId, left()))
   faults.push(...(await storeObjects(tx, tenantId, lines - known, explain, faults)))
-  return { changed, unchanged, passwords }
+  const copied = faults.length === 0 ? await settleAppRoles(tx, tenantId) : []
+  return { changed, unchanged, copied, passwords }
 }
 
 const noPasswords: MadePasswords = { faults: [], hashed: [], invitations: [] }

@@ -72,7 +72,8 @@ export async function importDirectory(tx: Tx, wishes: Import): Promise<ImportOut
   const given = await findImportedRights(tx, tenantId, await listGiven())
   // Behind all that takes long or locks rows: other writes wait for the counter of revisions from here to the commit.
   await logImport(tx, tenantId, applied.unlogged)
-  if (pruned.changes.length > 0) await appendChanges(tx, tenantId, pruned.changes)
+  const later = [...applied.copied, ...pruned.changes]
+  if (later.length > 0) await appendChanges(tx, tenantId, later)
   const { created, changed, unchanged } = applied
   const { removed, names: removedNames, unnamed: removedOthers, digest: removedDigest } = pruned
   const actor = { kind: 'operator', tenantId, objectId: tenantId, applicationId: tenantId }

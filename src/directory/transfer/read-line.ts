@@ -113,6 +113,7 @@ function readObject(kind: ObjectKind, { type: _, ...line }: JsonObject): ObjectE
   const cleared: string[] = []
   for (const [name, value] of Object.entries(rest)) {
     if (name.startsWith('@odata.') || value === undefined) continue
+    if (notTransferred.includes(name)) fail('ReadOnlyProperty', { property: name })
     if (value !== null) properties[name] = readProperty(resource, name, value, custom)
     else if (canBeCleared(resource, name)) cleared.push(name)
   }
@@ -170,7 +171,7 @@ function readInitialPassword(resource: Resource, value: Json): string | undefine
 
 function readProperty(resource: Resource, name: string, value: Json, custom: string[]): Json {
   const property = Object.hasOwn(resource.properties, name) ? resource.properties[name] : undefined
-  if (property?.secret || notTransferred.includes(name)) return fail('ReadOnlyProperty', { property: name })
+  if (property?.secret) return fail('ReadOnlyProperty', { property: name })
   if (!property) {
     if (!isDefinitionName(name) || !isStorableJson(value))
       fail('InvalidProperty', { property: name.slice(0, 200) })

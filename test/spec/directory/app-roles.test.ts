@@ -2,12 +2,20 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
 import { permissionId } from '../../../src/directory/applications/api-principal.ts'
+import { importDirectory } from '../../../src/directory/transfer/import-directory.ts'
 import { Browser } from '../../support/browser.ts'
 import { clause } from '../../support/clause.ts'
 import { fillDirectory, type TestDirectory } from '../../support/directory.ts'
-import { addApplication, addPerson, trustService } from '../../support/issuer.ts'
+import {
+  addApplication,
+  addAssignment,
+  addPerson,
+  requireAssignments,
+  trustService,
+} from '../../support/issuer.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
 import { beginSignIn, signIn, singlePage } from '../../support/sign-in.ts'
+import { issuedNow } from '../../support/tokens.ts'
 
 const noRole = '00000000-0000-0000-0000-000000000000'
 const granting = ['AppRoleAssignment.ReadWrite.All']
@@ -168,6 +176,133 @@ describe('roles of applications', () => {
       assert.equal((await ask('PATCH', `/applications/${applicationId}`, { appRoles }, write)).status, 400)
   })
 
+  const assignedRoles = async (principalId: string) => {
+    const { body } = await ask('GET', `/users/${principalId}/appRoleAssignments`)
+    return body.value.map(({ appRoleId }: { appRoleId: string }) => appRoleId)
+  }
+  const rolesOf = async (path: string) => {
+    const { body } = await ask('GET', path, undefined, ['Application.Read.All'])
+    return body.appRoles.map(({ value }: { value: string }) => value)
+  }
+  /** A user with all of the roles. */
+  async function assignTo(resourceId: string, roles: readonly { id: string }[]): Promise<string> {
+    const principalId = await directory.user()
+    for (const { id: appRoleId } of roles) {
+      const body = { principalId, resourceId, appRoleId }
+      assert.equal((await ask('POST', `/users/${principalId}/appRoleAssignments`, body)).status, 201)
+    }
+    return principalId
+  }
+  const importLines = (...entries: readonly object[]) => {
+    async function* chunks() {
+      for (const entry of entries) yield Buffer.from(`${JSON.stringify(entry)}\n`)
+    }
+    const { database, tenantId } = service
+    return database.transaction((tx) => importDirectory(tx, { tenantId, fileName: 'x', chunks: chunks() }))
+  }
+
+  clause(
+    'DIR-417',
+    'Where an import changes `appRoles` of an application, its service principals have the new roles, and assignments of roles that are gone end as by a PATCH, …',
+    async () => {
+      const [kept, dropped] = [role('Kept'), role('Dropped')]
+      const { servicePrincipalId, applicationId, appId } = await addWithRoles([kept, dropped])
+      const both = await assignTo(servicePrincipalId, [kept, dropped])
+      const person = await assignTo(servicePrincipalId, [dropped])
+      await requireAssignments(service, servicePrincipalId)
+      const claims = service.tokens.claimsFor({
+        principal: person,
+        applicationId: appId,
+        permissions: ['User.Read'],
+      })
+      const token = service.tokens.signToken({ ...claims, ...issuedNow() })
+      const readSelf = async () => (await service.request('GET', '/v1.0/me', { token })).status
+      assert.equal(await readSelf(), 200)
+      const principal = `/servicePrincipals/${servicePrincipalId}`
+      const since = await ask('GET', '/servicePrincipals/delta?$deltatoken=latest', undefined, [
+        'Application.Read.All',
+      ])
+      const file = [
+        { type: 'application', id: applicationId, appRoles: [kept] },
+        // As an export has it that the operator edited in one place.
+        { type: 'servicePrincipal', id: servicePrincipalId, appId, appRoles: [kept, dropped] },
+      ]
+      assert.deepEqual(pick(await importLines(...file)), { changed: 1, unchanged: 1 })
+      assert.deepEqual(await assignedRoles(both), [kept.id])
+      assert.deepEqual(await assignedRoles(person), [])
+      assert.deepEqual(await rolesOf(principal), ['Kept'])
+      assert.equal(await readSelf(), 401)
+      const [, link] = since.body['@odata.deltaLink'].split('/v1.0')
+      const changes = await ask('GET', link, undefined, ['Application.Read.All'])
+      assert.deepEqual(
+        changes.body.value.map(({ id }: { id: string }) => id),
+        [servicePrincipalId],
+      )
+      assert.deepEqual(pick(await importLines(...file)), { changed: 0, unchanged: 2 })
+      assert.deepEqual(await rolesOf(principal), ['Kept'])
+
+      assert.deepEqual(pick(await importLines({ type: 'application', id: applicationId, appRoles: null })), {
+        changed: 1,
+        unchanged: 0,
+      })
+      assert.deepEqual(await assignedRoles(both), [])
+      assert.deepEqual(await rolesOf(principal), [])
+      const visitor = await directory.user()
+      await addAssignment(service, visitor, servicePrincipalId)
+      await importLines({ type: 'application', id: applicationId, notes: 'x' })
+      assert.deepEqual(await assignedRoles(visitor), [noRole])
+      await importLines({ type: 'application', id: applicationId, appRoles: [kept] })
+      assert.deepEqual(await assignedRoles(visitor), [])
+      assert.deepEqual(await rolesOf(principal), ['Kept'])
+    },
+  )
+
+  test('DIR-417: lines of new objects, and of service principals without an application', async () => {
+    const [kept, dropped] = [role('Kept'), role('Dropped')]
+    const [id, appId] = [randomUUID(), randomUUID()]
+    const alone = { type: 'servicePrincipal', id, appId, displayName: 'Alone' }
+    await importLines({ ...alone, appRoles: [kept, dropped] })
+    const person = await assignTo(id, [kept, dropped])
+    await importLines({ ...alone, appRoles: [kept] })
+    assert.deepEqual(await assignedRoles(person), [kept.id])
+    await importLines({ type: 'application', appId, displayName: 'Alone', appRoles: [dropped] })
+    assert.deepEqual(await assignedRoles(person), [])
+    assert.deepEqual(await rolesOf(`/servicePrincipals/${id}`), ['Dropped'])
+
+    const together = [
+      { type: 'application', appId: randomUUID(), displayName: 'Both', appRoles: [kept] },
+      { type: 'servicePrincipal', id: randomUUID(), displayName: 'Both' },
+    ]
+    const file = together.map((entry) => ({ ...entry, appId: together[0]?.appId }))
+    await importLines(...file)
+    assert.deepEqual(await rolesOf(`/servicePrincipals/${together[1]?.id}`), ['Kept'])
+    assert.deepEqual(pick(await importLines(...file)), { changed: 0, unchanged: 2 })
+  })
+
+  clause(
+    'DIR-418',
+    'A role that an application drops while its service principal is deleted ends its assignments as well: …',
+    async () => {
+      const write = ['Application.ReadWrite.All']
+      const drops = {
+        PATCH: (id: string, appRoles: object[]) => ask('PATCH', `/applications/${id}`, { appRoles }, write),
+        import: (id: string, appRoles: object[]) => importLines({ type: 'application', id, appRoles }),
+      }
+      for (const [way, drop] of Object.entries(drops)) {
+        const [kept, dropped] = [role('Kept'), role('Dropped')]
+        const { servicePrincipalId, applicationId } = await addWithRoles([kept, dropped])
+        const person = await assignTo(servicePrincipalId, [kept, dropped])
+        const path = `/servicePrincipals/${servicePrincipalId}`
+        assert.equal((await ask('DELETE', path, undefined, write)).status, 204)
+        await drop(applicationId, [kept])
+        const restore = `/directory/deletedItems/${servicePrincipalId}/restore`
+        assert.equal((await ask('POST', restore, undefined, write)).status, 200)
+        assert.deepEqual(await assignedRoles(person), [kept.id], way)
+        assert.deepEqual(await rolesOf(path), ['Kept'], way)
+      }
+    },
+  )
+
   clause(
     'DIR-273',
     'The id token of a user has the claim `roles` with the values of the roles that the user holds of the client, through groups at any depth as well. …',
@@ -207,6 +342,10 @@ describe('roles of applications', () => {
     },
   )
 })
+
+function pick({ changed, unchanged }: { changed: number; unchanged: number }) {
+  return { changed, unchanged }
+}
 
 function without({ '@odata.context': _, ...rest }: Record<string, unknown>) {
   return rest

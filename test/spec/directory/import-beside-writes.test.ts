@@ -249,6 +249,26 @@ describe('an import beside other writes', () => {
     },
   )
 
+  clause(
+    'DIR-419',
+    'A line of an import that has `passwordCredentials` or `keyCredentials`, also as null, is a fault: …',
+    async () => {
+      const { applicationId: id } = await addApplication(service)
+      const { key } = await makeCertificate()
+      const credential = { type: 'AsymmetricX509Cert', usage: 'Verify', key }
+      assert.equal((await call('PATCH', `/applications/${id}`, { keyCredentials: [credential] })).status, 204)
+      for (const name of ['passwordCredentials', 'keyCredentials']) {
+        for (const value of [null, []])
+          await assert.rejects(importLines([{ type: 'application', id, [name]: value }]), (error) => {
+            assert.ok(error instanceof ImportFailed)
+            assert.match(error.faults[0]?.reason ?? '', /read-only/)
+            return true
+          })
+        assert.equal((await get(`/applications/${id}`))[name].length, 1)
+      }
+    },
+  )
+
   const refusedLines =
     'A line whose object is deleted or renamed while the import runs, or whose new object gets a unique name that…'
   const named = ({ name }: { name: string }, department: string) => ({
