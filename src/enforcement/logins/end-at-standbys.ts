@@ -2,6 +2,7 @@ import type { Database } from '../../db/database.ts'
 import { type AskedServer, readMark } from '../read-replay.ts'
 import { joinReasons } from '../states/cap-notes.ts'
 import { describeFault, endAtServer, endStraysAt } from './end-at-server.ts'
+import { KnownServer } from './known-server.ts'
 import type { LeftLogin, Logins, SettledLogins } from './logins.ts'
 
 interface Parts {
@@ -28,12 +29,21 @@ export interface EndedAtStandbys {
  * are none left.
  */
 export function createStandbyEnding({ logins, listOthers }: Parts) {
+  const known = new Map<string, ReadonlyMap<string, KnownServer>>()
+  /** By host:port. Servers that the binding does not list any more are forgotten. */
+  const recall = (databaseId: string, names: readonly string[]): ReadonlyMap<string, KnownServer> => {
+    const before = known.get(databaseId)
+    const servers = new Map(names.map((name) => [name, before?.get(name) ?? new KnownServer()]))
+    known.set(databaseId, servers)
+    return servers
+  }
   return async (
     databaseId: string,
     primary: Database,
     { left }: Pick<SettledLogins, 'left'>,
     { strays = [], suspend }: Options = {},
   ): Promise<EndedAtStandbys> => {
+    if (left.length === 0) known.delete(databaseId)
     if (left.length === 0 && strays.length === 0) return { pending: '', left }
     const others = [...listOthers(databaseId, primary)]
     if (others.length > 0 && strays.length > 0) {
@@ -44,9 +54,13 @@ export function createStandbyEnding({ logins, listOthers }: Parts) {
     if (left.length === 0) return { pending: '', left }
     await suspend?.('Sessions of login roles that lost rights are being ended at standbys.')
     const mark = await readMark(primary)
+    const servers = recall(
+      databaseId,
+      others.map(([name]) => name),
+    )
     const faults = await Promise.all(
       others.map(async ([name, server]) => {
-        const fault = await endAtServer(server, mark, left)
+        const fault = await endAtServer(server, mark, left, servers.get(name))
         return fault === undefined ? [] : [describeFault(name, fault)]
       }),
     )

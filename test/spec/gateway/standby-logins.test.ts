@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { after, before, describe } from 'node:test'
 import pg from 'pg'
 import { type Database, openDatabase } from '../../../src/db/database.ts'
 import { AwaitedAnswers } from '../../../src/enforcement/awaited-answers.ts'
 import { describeFault, endAtServer } from '../../../src/enforcement/logins/end-at-server.ts'
+import { KnownServer } from '../../../src/enforcement/logins/known-server.ts'
 import { readMark } from '../../../src/enforcement/read-replay.ts'
 import { NetworkLink } from '../../cluster/proxy.ts'
 import { useBoundPair } from '../../support/bound-pair.ts'
@@ -18,6 +20,7 @@ const raw = 'ann@example.com'
 const schema = `
   create table public.person (id int primary key, email text, city text); insert into public.person values (1, '${raw}', 'Ghent');
   create role standby_plain login password 'secret'; create role standby_readers; create role standby_auditors;
+  create role standby_signal login password 'secret'; grant pg_signal_backend to standby_signal;
   grant usage on schema public to public; grant select on public.person to standby_readers, standby_auditors`
 
 /** People who connect to the standby directly, with the password of their login role. */
@@ -86,7 +89,7 @@ describe('sessions of login roles at standbys', () => {
         return client
       })
     const exists = async () => (await primary.sql`select from pg_roles where rolname = ${user}`).length === 1
-    return { user, password, connect, exists, unmap: () => masking.send('DELETE', mapping) }
+    return { principalId, user, password, connect, exists, unmap: () => masking.send('DELETE', mapping) }
   }
 
   const isOver = (client: pg.Client) =>
@@ -94,6 +97,24 @@ describe('sessions of login roles at standbys', () => {
       () => false,
       () => true,
     )
+
+  const plainUrl = (database: string) =>
+    `postgres://standby_plain:secret@127.0.0.1:${pair().standby.port}/${database}`
+
+  const pidOf = async (client: pg.Client): Promise<number> =>
+    (await client.query('select pg_backend_pid() as pid')).rows[0].pid
+
+  /** Ends the sessions of a person at a server as one node does, as if the login role had lost something now. */
+  async function askFor({ user }: { readonly user: string }) {
+    const [login] = await primary.sql<{ oid: number }[]>`
+      select oid::int8 as oid from pg_roles where rolname = ${user}`
+    const mark = await readMark(primary)
+    const due = [{ oid: login?.oid ?? 0, left: mark.lsn }]
+    const known = new KnownServer()
+    const ask = (database: Database, primaryMark = mark) =>
+      endAtServer({ database, answers: new AwaitedAnswers() }, primaryMark, due, known)
+    return { ask, mark }
+  }
 
   clause(
     'GATE-327',
@@ -261,6 +282,122 @@ describe('sessions of login roles at standbys', () => {
       assert.equal((await stateOf(db)).state, 'Enforced')
       assert.equal(await delayed.isStarting(), false)
       await assert.rejects(delayed.query('select city from public.person'), /terminat|connection error/)
+    },
+  )
+
+  clause(
+    'GATE-337',
+    'A session of a login role that begins at a server after this has replayed the loss goes on, also while another server of the list does not…',
+    async () => {
+      const ports = [pair().primary.port, pair().standby.port, link.port]
+      const host = ports.map((port) => `127.0.0.1:${port}`).join(',')
+      const binding = { host, database: 'people', user: pair().user, password: pair().password }
+      assert.equal((await masking.send('PUT', db, { properties: { binding } })).status, 200)
+      const noor = await bringPerson(db, 'standby_readers')
+      const second = `${db}/roleMappings/${randomUUID()}`
+      const { principalId } = noor
+      await masking.send('PUT', second, { properties: { databaseRole: 'standby_auditors', principalId } })
+      const before = await noor.connect()
+      link.cut()
+      try {
+        await masking.send('DELETE', second)
+        const { state, reason } = await stateOf(db)
+        assert.equal(state, 'Pending')
+        assert.match(reason, new RegExp(`The standby 127.0.0.1:${link.port} does not answer`))
+        assert.equal(await isOver(before), true)
+        const after = await noor.connect()
+        for (const exempted of ['standby_plain', '']) {
+          assert.equal(await exempt(exempted), 'Pending')
+          assert.equal(await isOver(after), false)
+        }
+      } finally {
+        link.heal()
+      }
+      await waitUntil('the state says so', async () => {
+        await audit()
+        return (await stateOf(db)).state === 'Enforced'
+      })
+    },
+  )
+
+  clause(
+    'GATE-338',
+    'Sessions of other roles that a server of the list is starting when login roles lose something go on (GATE-327), where the role of the binding…',
+    async () => {
+      await using delayed = await openDelayed(standby, plainUrl('postgres'), '-W 300')
+      const noor = await bringPerson(db, 'standby_readers')
+      const own = await noor.connect()
+      await noor.unmap()
+      assert.equal(await isOver(own), true)
+      await waitUntil('the state says so', async () => {
+        await audit()
+        return (await stateOf(db)).state === 'Enforced'
+      })
+      assert.equal(await delayed.isOpen(), true)
+
+      // May end sessions, and not take roles on.
+      const url = plainUrl('people').replace('standby_plain', 'standby_signal')
+      const signalling = openDatabase({ url, poolSize: 1, searchPath: 'public' })
+      try {
+        const { ask } = await askFor(await bringPerson(db, 'standby_readers'))
+        const isDone = async () => (await ask(signalling)) === undefined
+        await using unknown = await openDelayed(standby, plainUrl('postgres'), '-W 300')
+        await waitUntil('the standby has replayed', isDone)
+        assert.equal(await unknown.isOpen(), false)
+        await using later = await openDelayed(standby, plainUrl('postgres'), '-W 300')
+        assert.equal(await isDone(), true)
+        assert.equal(await later.isOpen(), true)
+      } finally {
+        await signalling.close()
+      }
+    },
+  )
+
+  clause(
+    'GATE-337',
+    'A session of a login role that begins at a server after this has replayed the loss goes on, also while another server of the list does not…',
+    async () => {
+      const noor = await bringPerson(db, 'standby_readers')
+      const { ask, mark } = await askFor(noor)
+      const settle = () => waitUntil('its sessions end', async () => (await ask(standby)) === undefined)
+      const plain = openDatabase({ url: plainUrl('people'), poolSize: 1, searchPath: 'public' })
+      const first = await noor.connect()
+      const pid = await pidOf(first)
+      try {
+        await waitUntil('the standby has replayed', async () => Array.isArray(await ask(plain)))
+        const second = await noor.connect()
+        assert.deepEqual(await ask(plain), [pid])
+        await settle()
+        assert.deepEqual([await isOver(first), await isOver(second)], [true, false])
+
+        // As for a standby that follows a primary which was replaced.
+        assert.equal(await ask(standby, { ...mark, timeline: mark.timeline + 1 }), 'behind')
+        assert.equal(await isOver(second), true)
+        const third = await noor.connect()
+        await settle()
+        assert.equal(await isOver(third), true)
+
+        // Another server has had its place.
+        const fourth = await noor.connect()
+        await settle()
+        assert.equal(await ask(primary), undefined)
+        assert.equal(await isOver(fourth), false)
+        await settle()
+        assert.equal(await isOver(fourth), true)
+      } finally {
+        await plain.close()
+      }
+
+      // PostgreSQL ends all its processes but the first when one is killed, and replays from its last restart point.
+      const witness = await noor.connect()
+      process.kill(await pidOf(await noor.connect()), 'SIGKILL')
+      await waitUntil('it has crashed', () => isOver(witness))
+      const afterCrash = await noor.connect()
+      await settle()
+      assert.equal(await isOver(afterCrash), true)
+      const last = await noor.connect()
+      await settle()
+      assert.equal(await isOver(last), false)
     },
   )
 })
