@@ -2,12 +2,13 @@ import type { Database } from '../db/database.ts'
 import { apply } from './apply.ts'
 import { giveBackGrants, grantRelation, startPlan } from './diff.ts'
 import { writeByOids } from './grants/by-oid.ts'
+import { planHeld } from './grants/hold-grants.ts'
 import { withoutLeft } from './grants/left-grants.ts'
 import { toRecord } from './guard/guard-steps.ts'
 import { type KeptRecords, readPlace } from './guard/kept-records.ts'
 import { type StoredGuard, storeGuard } from './guard/stored-grants.ts'
-import { type PolicySource, type ReconcileOptions, type Turn, takeTurn } from './in-turn.ts'
-import type { Plan, Step } from './plan.ts'
+import { type Planned, type PolicySource, type ReconcileOptions, type Turn, takeTurn } from './in-turn.ts'
+import type { Desired, DesiredRelation, Plan, Step } from './plan.ts'
 import { isRaced, listNamed, listNamedByOids, type Part, requireSameNames } from './same-names.ts'
 import { closeStray } from './twins/close-strays.ts'
 
@@ -33,47 +34,66 @@ async function closeAll({ tx, planned, enter }: Turn, kept: KeptRecords) {
   await enter()
   const place = await readPlace(tx)
   const records = new Map(guards.map((one) => [one.oid, storeGuard(one, roles)]))
-  const closed = new Map<number, StoredGuard>()
-  for (const wanted of desired.masked) {
-    const known = records.get(wanted.relation.oid)
+  const recordOf = (wanted: DesiredRelation): StoredGuard => {
+    const known = guards.find(({ oid }) => oid === wanted.relation.oid)
     const record = toRecord(wanted, roles)
-    closed.set(record.oid, known ? { ...record, twin: known.twin, order: known.order } : record)
+    return known ? { ...record, twin: known.twin, order: known.order } : record
   }
-  for (const [oid, record] of closed) records.set(oid, withoutLeft(record))
+  for (const wanted of desired.masked) records.set(wanted.relation.oid, withoutLeft(recordOf(wanted)))
   await kept.write(place, [...records.values()])
-  const plan = startPlan(snapshot, desired)
-  const isDone = async (part: Part, write: (own: Plan) => void) => {
-    const steps: Step[] = []
-    write({ ...plan, steps })
+  /** Returns the plan that it was done by; undefined: it could not be done. */
+  const change = async (choose: (desired: Desired) => Part, write: (own: Plan) => void) => {
+    const writeSteps = (one: Planned) => {
+      const steps: Step[] = []
+      write({ ...startPlan(one.snapshot, one.desired), steps })
+      return steps
+    }
+    const first = writeSteps(planned)
     const run = async (byOids: boolean) => {
+      const holding = { write: writeSteps, choose, isPatient: byOids }
+      const { planned: now, steps } = await planHeld(tx, planned, first, holding)
       await apply(tx, byOids ? writeByOids(steps, roles) : steps)
       const list = byOids ? listNamedByOids : listNamed
-      await requireSameNames(tx, list(planned, 'none', part), planned, steps)
+      await requireSameNames(tx, list(now, 'none', choose(now.desired)), now, steps)
+      return now
     }
     for (const byOids of [false, true])
       try {
-        await tx.savepoint(() => run(byOids))
-        return true
+        return await tx.savepoint(() => run(byOids))
       } catch (error) {
-        if (!isRaced(error)) return false
+        if (!isRaced(error)) return undefined
       }
-    return false
+    return undefined
   }
   for (const stray of desired.strays)
-    await isDone({ masked: [], released: [] }, (own) => closeStray(own, stray))
-  for (const wanted of desired.masked) {
-    // The owners of the twins may not be there.
-    const owners = new Set<string | null>(desired.owners.map(({ name }) => name))
-    const grants = wanted.grants.filter(({ grantee }) => !owners.has(grantee))
-    const { oid } = wanted.relation
-    const isLeft = await isDone({ masked: [wanted], released: [] }, (own) =>
-      grantRelation(own, { ...wanted, grants }),
+    await change(
+      () => ({ masked: [], released: [] }),
+      (own) => closeStray(own, stray),
     )
-    const record = isLeft ? closed.get(oid) : undefined
-    if (record) records.set(oid, record)
+  // The owners of the twins may not be there.
+  const owners = new Set<string | null>(desired.owners.map(({ name }) => name))
+  for (const { relation } of desired.masked) {
+    const find = ({ masked }: Desired) => masked.filter((one) => one.relation.oid === relation.oid)
+    const done = await change(
+      (all) => ({ masked: find(all), released: [] }),
+      (own) => {
+        for (const wanted of find(own.desired)) {
+          const grants = wanted.grants.filter(({ grantee }) => !owners.has(grantee))
+          grantRelation(own, { ...wanted, grants })
+        }
+      },
+    )
+    for (const wanted of done ? find(done.desired) : []) records.set(relation.oid, recordOf(wanted))
   }
-  for (const released of desired.released)
-    if (await isDone({ masked: [], released: [released] }, (own) => giveBackGrants(own, released)))
-      records.delete(released.guard.oid)
+  for (const { guard: record } of desired.released) {
+    const find = ({ released }: Desired) => released.filter((one) => one.guard.oid === record.oid)
+    const done = await change(
+      (all) => ({ masked: [], released: find(all) }),
+      (own) => {
+        for (const released of find(own.desired)) giveBackGrants(own, released)
+      },
+    )
+    if (done) records.delete(record.oid)
+  }
   return { place, records: [...records.values()] }
 }

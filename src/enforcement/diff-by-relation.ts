@@ -1,11 +1,11 @@
 import { quoteIdentifier, quoteQualified } from '../db/quote.ts'
 import type { Guard, ObservedTwin, Snapshot } from './catalog.ts'
 import {
+  changeExempt,
   createOwner,
   dropIdle,
   findNewlyHidden,
   grantRelation,
-  hasOtherExempt,
   isLoose,
   leave,
   markOwners,
@@ -26,7 +26,6 @@ import {
   isWanted,
   markClosed,
   remembersGrants,
-  writeExempt,
   writeGuard,
 } from './guard/guard-steps.ts'
 import type { Desired, DesiredRelation, OpenStray, Plan, Step } from './plan.ts'
@@ -41,13 +40,17 @@ import {
   retireLeftovers,
 } from './twins/released-twins.ts'
 import { dropEmptied, removeTwin } from './twins/remove-twin.ts'
-import { findRemade, isAsMade, listStanding } from './twins/twin-steps.ts'
+import { findRemade, isAsMade, listStanding, listTwinGrants } from './twins/twin-steps.ts'
 
 /** Steps that are done together or not at all, whatever becomes of other groups. */
 export interface StepGroup {
   /** The relation, schema or role that they are about. Null: everything else stands on them. */
   readonly target: { readonly name: string; readonly oid?: number } | null
   readonly steps: readonly Step[]
+  /** Tells groups about one relation apart; of those that change grants. */
+  readonly does?: 'close twin' | 'share twin' | 'close' | 'mask' | 'give back'
+  /** The name of the twin that they drop before another group makes it. */
+  readonly drops?: string
   /** It shows no raw values meanwhile, and its turn may come another time. */
   readonly mayWait?: boolean
   /** Close the former twin, where the one that they make would use others than its relation does. */
@@ -82,10 +85,12 @@ export function diffClosings(snapshot: Snapshot, desired: Desired): StepGroup[] 
   const absent = listAbsent(plan)
   for (const wanted of desired.masked.map((one) => withoutAbsent(one, absent))) {
     // A lock on the relation itself must not keep its twin open.
-    groups.push(groupOf(targetOf(wanted), plan, (own) => closeTwin(own, wanted)))
-    groups.push(groupOf(targetOf(wanted), plan, (own) => closeRelation(own, wanted)))
+    const target = targetOf(wanted)
+    groups.push({ ...groupOf(target, plan, (own) => closeTwin(own, wanted)), does: 'close twin' })
+    groups.push({ ...groupOf(target, plan, (own) => shareTwin(own, wanted)), does: 'share twin' })
+    groups.push({ ...groupOf(target, plan, (own) => closeRelation(own, wanted)), does: 'close' })
   }
-  if (hasOtherExempt(plan)) groups.push({ target: null, steps: [writeExempt(snapshot, desired)] })
+  groups.push({ target: null, steps: changeExempt(plan) })
   const hidden = findNewlyHidden(plan)
   if (hidden.length > 0) groups.push({ target: null, steps: [recordReaders(snapshot.guard.schema, hidden)] })
   return groups.filter(({ steps }) => steps.length > 0)
@@ -113,7 +118,8 @@ export function diffOpenings(snapshot: Snapshot, desired: Desired): StepGroup[] 
       const step = removeTwin(plan, twin, 'a twin that has other columns now')
       // The name may be another relation's before this one has its twin.
       const forgotten = forgetTwin(snapshot.guard.schema, twin.schema, twin.name)
-      groups.push({ target: targetOf(wanted), steps: [step, forgotten] })
+      const drops = quoteQualified(twin.schema, twin.name)
+      groups.push({ target: targetOf(wanted), steps: [step, forgotten], drops })
     }
   }
   const isDeferred = ({ relation }: DesiredRelation) => snapshot.deferred.has(relation.oid)
@@ -125,6 +131,7 @@ export function diffOpenings(snapshot: Snapshot, desired: Desired): StepGroup[] 
         maskRelation(own, wanted, remade)
         if (owner && own.steps.length > 0) own.steps.unshift(...tightenOwner(snapshot, owner))
       }),
+      does: 'mask',
       mayWait: isDeferred(wanted),
       // One that has to be dropped first is gone by then.
       ifMisled: remade.has(wanted.relation.oid)
@@ -136,13 +143,14 @@ export function diffOpenings(snapshot: Snapshot, desired: Desired): StepGroup[] 
     const name = one.relation
       ? quoteQualified(one.relation.schema, one.relation.name)
       : (twin ?? 'a dropped relation')
-    groups.push(
-      groupOf({ name, oid: one.guard.oid }, plan, (own) => {
+    groups.push({
+      ...groupOf({ name, oid: one.guard.oid }, plan, (own) => {
         release(own, one)
         own.steps.push(...restoreAclOrders([one], snapshot.version))
         if (twin) own.steps.push(dropOrKeep(plan, twin))
       }),
-    )
+      does: 'give back',
+    })
   }
   for (const step of retireLeftovers(plan)) groups.push({ target: { name: step.sql }, steps: [step] })
   groups.push({ target: { name: guardTarget }, steps: grantGuard(plan) })
@@ -214,6 +222,22 @@ function closeTwin(plan: Plan, wanted: DesiredRelation): void {
   const target = { on, oid: null, owner, columns, as: owner }
   setGrants(plan.steps, target, observed, { grants: [], columnGrants: [] })
   if (!guard.twin?.isClosed) plan.steps.push(markClosed(plan.snapshot.guard.schema, guard.oid))
+}
+
+/**
+ * Grants that were made by hand are recorded when the relation is closed. Without them at a twin that stays, they would be taken for
+ * revoked there.
+ */
+function shareTwin(plan: Plan, wanted: DesiredRelation): void {
+  const { observed, isKept } = examineTwin(plan, wanted)
+  if (!observed || !isKept || !wanted.isHeld || observed.managed !== 'as owner') return
+  const { owner } = observed
+  const columns = observed.columns.map(({ name }) => name)
+  // Columns of a twin are in the order of the relation's.
+  const numbers = wanted.relation.columns.map(({ number }) => number)
+  const names = new Map(columns.map((name, at) => [numbers[at] ?? 0, name]))
+  const target = { on: quoteQualified(observed.schema, observed.name), oid: null, owner, columns, as: owner }
+  setGrants(plan.steps, target, observed, listTwinGrants(wanted, owner, names))
 }
 
 function closeRelation(plan: Plan, wanted: DesiredRelation): void {

@@ -12,6 +12,7 @@ import {
   forget,
   hasRecords,
   listExemptOids,
+  recordLeft,
   remembers,
   upgradeGuards,
   writeExempt,
@@ -42,7 +43,7 @@ export function diff(snapshot: Snapshot, desired: Desired): Step[] {
   steps.push(...restoreAclOrders(desired.released, snapshot.version))
   dropReleased(plan)
   steps.push(...retireLeftovers(plan))
-  if (desired.masked.length > 0 && hasOtherExempt(plan)) steps.push(writeExempt(snapshot, desired))
+  if (desired.masked.length > 0) steps.push(...changeExempt(plan))
   steps.push(...grantGuard(plan))
   const hidden = findNewlyHidden(plan)
   if (hidden.length > 0) steps.push(recordReaders(snapshot.guard.schema, hidden))
@@ -73,12 +74,15 @@ function listStrays({ strays, twins }: Snapshot, { released }: Desired): Plan['s
   return new Map(found.map((twin) => [nameOf(twin), twin]))
 }
 
-export function hasOtherExempt({ snapshot, desired }: Plan): boolean {
+/** Behind the changes of relations: their records say by then what is left of grants. */
+export function changeExempt({ snapshot, desired }: Plan): Step[] {
   const oids = listExemptOids(snapshot.roles, desired.recordedExempt)
-  return !isDeepStrictEqual(
+  const isSame = isDeepStrictEqual(
     [snapshot.exempt, snapshot.exemptOids, snapshot.adminOids],
     [desired.recordedExempt, oids, desired.adminOids],
   )
+  const { isThere, schema } = snapshot.guard
+  return isSame ? [] : [...(isThere ? [recordLeft(schema)] : []), writeExempt(snapshot, desired)]
 }
 
 /** The role, the schemas and the notes that everything else stands on. */

@@ -74,7 +74,10 @@ export interface ReconcileOptions {
   readonly beforeStep?: (at: number) => void | Promise<void>
 }
 
-export type Planned = Omit<Outcome, 'record' | 'steps'>
+export interface Planned extends Omit<Outcome, 'record' | 'steps'> {
+  /** What should be there by the same policy, where other facts are found. */
+  readonly redesire: (snapshot: Snapshot) => Desired
+}
 
 export interface Turn {
   readonly tx: Tx
@@ -264,13 +267,16 @@ async function plan(
   const rules = focus ? policy.rules.filter(concerns(observed, focus)) : policy.rules
   // Closing waits for no check of a domain.
   const snapshot = mode === 'none' ? observed : await findLegal(tx, observed, rules, facts.statementTimeout)
-  const desired = desire(snapshot, { ...policy, rules, exemptRoles }, policy.rules.length === 0)
+  const redesire = (facts: Snapshot) =>
+    desire(facts, { ...policy, rules, exemptRoles }, policy.rules.length === 0)
+  const desired = redesire(snapshot)
   const leaving = focus ? [] : listLeaving(snapshot, desired)
   return {
     policy,
     isWhole: focus === undefined,
     notes: desired.notes,
     desired,
+    redesire,
     snapshot:
       leaving.length === 0
         ? snapshot

@@ -3,7 +3,14 @@ import { sqlstateOf } from '../db/sqlstate.ts'
 import type { Tx } from '../db/transaction.ts'
 import { sqlstate } from '../kernel/sqlstate.ts'
 import type { Column, Grant, Relation, RelationKind } from './catalog.ts'
-import { type AclEntry, aclAsJson, listGrants, listRights, type RoleNames } from './grants/read-acl.ts'
+import {
+  type AclEntry,
+  aclAsJson,
+  listGrants,
+  listRights,
+  type RoleNames,
+  watchedPrivileges,
+} from './grants/read-acl.ts'
 import type { Target } from './policy.ts'
 import type { Printing } from './print-by-halves.ts'
 import { isRestrictive, readDefinitions, readRestrictions } from './read-definitions.ts'
@@ -215,9 +222,6 @@ function refuseOverlong(rows: readonly RelationRow[]): void {
   if (overlong.reduce((sum, { storedBytes }) => sum + storedBytes, 0) > mostOverlongBytes)
     throw overLimit('definitions of views over masked tables are too long to be read at once')
 }
-
-/** SELECT, and the privileges that lead to values. */
-const watchedPrivileges = ['SELECT', 'TRIGGER', 'REFERENCES', 'MAINTAIN']
 
 type Read<T> = { readonly value: T | undefined; readonly obstacle: Relation['obstacle'] }
 

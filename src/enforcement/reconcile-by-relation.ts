@@ -1,12 +1,10 @@
 import type { Database } from '../db/database.ts'
-import { quoteQualified } from '../db/quote.ts'
 import { sqlstateOf } from '../db/sqlstate.ts'
 import type { Tx } from '../db/transaction.ts'
 import { sqlstate } from '../kernel/sqlstate.ts'
 import { apply } from './apply.ts'
 import { findNewlyHidden } from './diff.ts'
-import { diffClosings, diffOpenings, guardTarget, listHeld, type StepGroup } from './diff-by-relation.ts'
-import { writeByOids } from './grants/by-oid.ts'
+import { diffClosings, diffOpenings, listHeld, type StepGroup } from './diff-by-relation.ts'
 import { prepareCopy } from './guard/copy-records.ts'
 import {
   isGuarded,
@@ -18,21 +16,14 @@ import {
   type Turn,
   takeTurn,
 } from './in-turn.ts'
-import type { DesiredRelation, Note, Step } from './plan.ts'
-import {
-  isRaced,
-  listGuardReaders,
-  listNamed,
-  listNamedByOids,
-  listTwinOwners,
-  NamesExchanged,
-  requireSameNames,
-} from './same-names.ts'
+import type { Note, Step } from './plan.ts'
+import { type RunGroups, runsGroups } from './run-groups.ts'
+import { isRaced, listTwinOwners, NamesExchanged, requireSameNames } from './same-names.ts'
 import type { Holder } from './sessions/holder.ts'
 import { NameHeld } from './sessions/name-holders.ts'
 import { recordLateReaders } from './sessions/old-readers.ts'
 import { watchWaits } from './sessions/watch-waits.ts'
-import { describeLate, describeUnread, type Unfinished } from './unfinished.ts'
+import { describeHeld, describeLate, describeUnread, type Unfinished } from './unfinished.ts'
 
 /** Everything but a few relations is as the policy says. */
 export class PartlyEnforced extends Error {
@@ -162,7 +153,7 @@ async function runGroups(
             outcome,
             copy,
             unfinished: isClosed ? [...unfinished, ...describeUnread(snapshot)] : unfinished,
-            held: isClosed ? listHeld(snapshot, desired).map((one) => describeHeld(one, planned)) : [],
+            held: isClosed ? listHeld(snapshot, desired).map(describeHeld) : [],
           }
         },
         mode,
@@ -247,29 +238,6 @@ async function applyGroups(
   return { notes, done, unfinished }
 }
 
-type RunGroups = (groups: readonly StepGroup[], byOids?: boolean) => Promise<Note[]>
-
-/** Runs groups within a savepoint. They fail when what they name had other names meanwhile. */
-function runsGroups(tx: Tx, planned: Planned, mode: 'none' | 'careful'): RunGroups {
-  const masked = new Map(planned.desired.masked.map((one) => [one.relation.oid, one]))
-  const released = new Map(planned.desired.released.map((one) => [one.guard.oid, one]))
-  return (groups, byOids = false) =>
-    tx.savepoint(async () => {
-      const all = groups.flatMap(({ steps }) => steps)
-      const notes = await apply(tx, byOids ? writeByOids(all, planned.snapshot.roles) : all)
-      const oids = [...new Set(groups.flatMap(({ target }) => target?.oid ?? []))]
-      const part = {
-        masked: oids.flatMap((oid) => masked.get(oid) ?? []),
-        released: oids.flatMap((oid) => released.get(oid) ?? []),
-      }
-      const named = (byOids ? listNamedByOids : listNamed)(planned, mode, part)
-      if (oids.length > 0) await requireSameNames(tx, named, planned, all)
-      if (groups.some(({ target }) => target?.name === guardTarget))
-        await requireSameNames(tx, listGuardReaders(planned), planned)
-      return notes
-    })
-}
-
 const mostTogether = 25
 
 /** Tries many groups under one savepoint, as each of its own costs round trips. Returns those that are done. */
@@ -336,15 +304,4 @@ function hasBase({ snapshot, desired }: Planned, isClosed: boolean): boolean {
 
 function readsOf({ snapshot }: Planned, oid: number): readonly number[] {
   return snapshot.relations.find((one) => one.oid === oid)?.reads ?? []
-}
-
-function describeHeld({ relation }: DesiredRelation, planned: Planned): Unfinished {
-  return {
-    target: quoteQualified(relation.schema, relation.name),
-    oids: [relation.oid, ...readsOf(planned, relation.oid)],
-    sqlstate: sqlstate.lockNotAvailable,
-    reason: 'another session holds a lock on it',
-    blockers: [],
-    isClosed: true,
-  }
 }

@@ -5,16 +5,18 @@ import { tracer } from '../kernel/tracer.ts'
 import { apply } from './apply.ts'
 import { closeUnrecorded } from './close-unrecorded.ts'
 import { diff, findNewlyHidden } from './diff.ts'
+import { planHeld } from './grants/hold-grants.ts'
 import { type PreparedCopy, prepareCopy } from './guard/copy-records.ts'
 import {
   isGuarded,
   type Outcome,
+  type Planned,
   type PolicySource,
   type ReconcileOptions,
   readVersion,
   takeTurn,
 } from './in-turn.ts'
-import type { Step } from './plan.ts'
+import type { Desired, Step } from './plan.ts'
 import type { Reading } from './read-relations.ts'
 import { PartlyEnforced, reconcileByRelation } from './reconcile-by-relation.ts'
 import { listAll, NamesExchanged, requireSameNames } from './same-names.ts'
@@ -142,11 +144,15 @@ async function reconcileAtOnce(
       target,
       policy,
       options,
-      async ({ tx, planned, done, claimed, record, copy: own, enter }) => {
-        const steps = [...diff(planned.snapshot, planned.desired), ...claimed]
-        outcome = { ...planned, steps: [...done, ...steps], record }
+      async ({ tx, planned: first, done, claimed, record, copy: own, enter }) => {
+        const write = ({ snapshot, desired }: Planned) => [...diff(snapshot, desired), ...claimed]
+        const wanted = write(first)
+        outcome = { ...first, steps: [...done, ...wanted], record }
         if (options.dryRun) throw new DryRun()
-        if (steps.length > 0) await enter()
+        if (wanted.length > 0) await enter()
+        const choose = (desired: Desired) => desired
+        const { planned, steps } = await planHeld(tx, first, wanted, { write, choose, isPatient: false })
+        outcome = { ...planned, steps: [...done, ...steps], record }
         const notes = await apply(tx, steps, options.beforeStep)
         const isChanged = steps.length > 0
         const isCopied = own && isGuarded(outcome)

@@ -1,6 +1,8 @@
+import { quoteQualified } from '../db/quote.ts'
 import { sqlstate } from '../kernel/sqlstate.ts'
 import type { Snapshot } from './catalog.ts'
 import type { StepGroup } from './diff-by-relation.ts'
+import type { DesiredRelation } from './plan.ts'
 import type { Holder } from './sessions/holder.ts'
 
 /** Something that could not be done, while everything else was. */
@@ -45,4 +47,15 @@ export function describeUnread({ unreadViews }: Snapshot): Unfinished[] {
       isClosed: true,
     },
   ]
+}
+
+export function describeHeld({ relation }: DesiredRelation): Unfinished {
+  return {
+    target: quoteQualified(relation.schema, relation.name),
+    oids: [relation.oid, ...relation.reads],
+    sqlstate: sqlstate.lockNotAvailable,
+    reason: 'another session holds a lock on it',
+    blockers: [],
+    isClosed: true,
+  }
 }

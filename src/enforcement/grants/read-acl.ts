@@ -10,6 +10,9 @@ export interface AclEntry {
   readonly privilege: string
 }
 
+/** SELECT, and the privileges that lead to values. */
+export const watchedPrivileges = ['SELECT', 'TRIGGER', 'REFERENCES', 'MAINTAIN']
+
 /** Names of roles by OID. Joining them for each list in SQL would take longer than everything else about a relation. */
 export type RoleNames = ReadonlyMap<number, string>
 

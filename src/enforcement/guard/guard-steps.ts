@@ -252,6 +252,22 @@ export function writeExempt(
   }
 }
 
+/**
+ * Runs before the list of exempt roles is written. Records of an earlier release say by that list alone what is left of a grant: those of
+ * relations that the turn did not change keep what it said. False where masking left nothing, or open columns without saying which.
+ */
+export function recordLeft(schema: string): Step {
+  const wasExempt = `(${isEverybody('p.exempt')} OR CASE WHEN p.exempt_oids IS NULL THEN EXISTS (SELECT FROM pg_catalog.pg_roles r
+      WHERE r.oid = (g ->> 'grantee')::oid AND r.rolname = ANY (p.exempt)) ELSE (g ->> 'grantee')::bigint = ANY (p.exempt_oids) END)`
+  const fill = (column: string) => `${column} = coalesce((SELECT jsonb_agg(CASE WHEN g ?| '{left,lent}' THEN g
+      ELSE g || jsonb_build_object('left', ${wasExempt}) END ORDER BY n) FROM jsonb_array_elements(${column}) WITH ORDINALITY e (g, n)), '[]')`
+  return {
+    sql: `UPDATE ${tableIn(schema)} SET ${['grants', 'column_grants', 'rights'].map(fill).join(', ')}, updated_at = now()
+      FROM ${policyIn(schema)} p WHERE jsonb_path_exists(grants || column_grants || rights, '$[*] ? (!exists (@.left) && !exists (@.lent))')`,
+    why: 'what the turn before left of grants',
+  }
+}
+
 /** The OIDs that a record of exempt roles has; none where PUBLIC stands for all roles. */
 export function listExemptOids(roles: Snapshot['roles'], exempt: readonly string[]): number[] {
   return exempt.flatMap((name) => roles.get(name)?.oid ?? []).sort((one, other) => one - other)

@@ -1,7 +1,7 @@
 import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
 import { sqlstate } from '../../kernel/sqlstate.ts'
 import type { Grant, ObservedTwin, Relation, Snapshot, Twin } from '../catalog.ts'
-import { clearPrivileges, named, setGrants } from '../grants/grant-steps.ts'
+import { clearPrivileges, type Grants, named, setGrants } from '../grants/grant-steps.ts'
 import { isCompared, isWanted, recordParsed } from '../guard/guard-steps.ts'
 import { isTwinOwnerName } from '../names.ts'
 import { noTwin } from '../notes.ts'
@@ -142,7 +142,7 @@ export function makeTwin(
 /** Makes a twin where `observed` stands, with its comments and grants. */
 function writeTwin(
   { snapshot, desired }: Plan,
-  { relation, remembered }: DesiredRelation,
+  wanted: DesiredRelation,
   twin: DesiredTwin,
   names: ReadonlyMap<number, string>,
   observed: ObservedTwin | undefined,
@@ -153,14 +153,9 @@ function writeTwin(
   const comments = commentColumns(twin, observed)
   const made = observed && observed.owner !== owner ? giveTwin(snapshot, name, observed.owner, owner) : []
   if (observed) made.push(...renameColumns(observed, twin))
-  const create = () => createTwin(twin, relation, desired, comments, observed !== undefined)
+  const create = () => createTwin(twin, wanted.relation, desired, comments, observed !== undefined)
   made.push(...(asWanted ? commentAgain(comments, owner) : create()))
   if (!observed && snapshot.generous.has(owner)) made.push(clearPrivileges(name, owner))
-  const reader = { grantor: owner, grantee: relation.owner, grantable: false }
-  const wanted = {
-    grants: [...remembered.grants, reader],
-    columnGrants: named(remembered.columnGrants, names),
-  }
   const renamed = new Map(observed?.columns.map((column, at) => [column.name, twin.columns[at]]))
   const nameNow = (column: string) => renamed.get(column) ?? column
   // What its former owner granted is by the new one.
@@ -174,8 +169,22 @@ function writeTwin(
     })),
   }
   const columns = observed?.columns.map((column) => nameNow(column.name)) ?? []
-  setGrants(made, { on: name, oid: null, owner, columns, as: owner }, seen, wanted)
+  const target = { on: name, oid: null, owner, columns, as: owner }
+  setGrants(made, target, seen, listTwinGrants(wanted, owner, names))
   return made
+}
+
+/** The grants of a twin. `names`: of its columns, by the numbers of the relation's. */
+export function listTwinGrants(
+  { relation, remembered }: Pick<DesiredRelation, 'relation' | 'remembered'>,
+  owner: string,
+  names: ReadonlyMap<number, string>,
+): Grants {
+  const reader = { grantor: owner, grantee: relation.owner, grantable: false }
+  return {
+    grants: [...remembered.grants, reader],
+    columnGrants: named(remembered.columnGrants, names),
+  }
 }
 
 /** Two columns may have exchanged their names: each gets one that no column has first. */

@@ -122,7 +122,13 @@ forEachCluster((cluster) => {
       await run(`grant select on lair.person, vault.person to "${friend}"`)
       const unfinished = await enforce(
         'REVOKE',
-        () => act(`begin; ${exchangeSchemas}; revoke select on vault.person from "${friend}"; commit`),
+        async () => {
+          await act(`begin; ${exchangeSchemas}; commit`)
+          // The turn holds the grants that it is about to change (ENF-458).
+          await assert.rejects(
+            act(`set lock_timeout = '100ms'; revoke select on vault.person from "${friend}"`),
+          )
+        },
         () => act(`begin; ${exchangeSchemas}; commit`),
       )
       assert.equal(await holds(friend, 'vault.person'), true)
