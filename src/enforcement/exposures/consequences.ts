@@ -51,7 +51,16 @@ const kinds: readonly RemedyKind[] = [
       'Calls of the function: names in its text without a schema are looked up in these schemas alone.',
     undo: 'ALTER ROUTINE … SET search_path with the former value, or RESET search_path.',
     isDangerous: true,
-    alternative: 'Revoke EXECUTE on the function from the roles, where they do not need it.',
+    alternative:
+      'Give the function a body in standard SQL (BEGIN ATOMIC), or revoke EXECUTE on it from roles that do not need it.',
+  },
+  {
+    pattern: /^VACUUM FULL /m,
+    affects:
+      'Every statement on the table waits while PostgreSQL rewrites it, and the disk holds it twice meanwhile.',
+    undo: null,
+    isDangerous: true,
+    alternative: 'Any other statement that rewrites the table does as well, such as CLUSTER.',
   },
   {
     pattern: /^DROP /m,

@@ -16,18 +16,22 @@ import { domainOwner } from './domain-owner.ts'
 import type { Exposure, ExposureKind, Findings, MaskedRelation, Scene } from './exposure.ts'
 import { failingKeyAction } from './failing-key-actions.ts'
 import { failingQuery, failingRefresh } from './failing-refresh.ts'
+import { failingReindex } from './failing-reindex.ts'
 import { failingRow } from './failing-rows.ts'
 import { foreignKeyCode } from './foreign-key-code.ts'
 import { grantKinds } from './grants.ts'
+import { missingValue } from './missing-values.ts'
 import { objectKinds } from './objects.ts'
 import { oracleKinds } from './oracles.ts'
 import { parameterGrant } from './parameter-grants.ts'
 import { partitionCode } from './partition-code.ts'
 import { policyCode } from './policy-code.ts'
 import { policyOracleKinds } from './policy-oracles.ts'
+import { replicationPassword } from './replication-password.ts'
 import { readRoleBook } from './role-book.ts'
 import { roleKinds } from './roles.ts'
 import { routineOwner } from './routine-owner.ts'
+import { routineSearchPath } from './routine-search-path.ts'
 import { sequenceValues } from './sequence-values.ts'
 import { subscriptionCode } from './subscription-code.ts'
 import { viewCode } from './view-code.ts'
@@ -37,6 +41,7 @@ export const exposureKinds: readonly ExposureKind[] = [
   ...roleKinds,
   ...grantKinds,
   parameterGrant,
+  replicationPassword,
   ...codeGrantKinds,
   foreignKeyCode,
   partitionCode,
@@ -45,6 +50,7 @@ export const exposureKinds: readonly ExposureKind[] = [
   viewCode,
   definerFunctions,
   definerSearchPath,
+  routineSearchPath,
   definerCode,
   definerArgument,
   ...copyKinds,
@@ -53,7 +59,9 @@ export const exposureKinds: readonly ExposureKind[] = [
   failingKeyAction,
   failingRefresh,
   failingQuery,
+  failingReindex,
   sequenceValues,
+  missingValue,
   ...oracleKinds,
   ...policyOracleKinds,
   routineOwner,

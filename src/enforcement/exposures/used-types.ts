@@ -3,7 +3,7 @@ import type { Scene } from './exposure.ts'
 import { treeText } from './stored-trees.ts'
 
 /** Of the first object that no part of PostgreSQL's own catalog has. */
-const firstNormalOid = 16_384
+export const firstNormalOid = 16_384
 
 /**
  * SQL for the tables of a WITH RECURSIVE: `owned`, the relations and domains of roles that see raw values, and masked relations; `typed`,

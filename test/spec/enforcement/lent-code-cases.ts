@@ -1,7 +1,7 @@
 import pg from 'pg'
 import type { Database } from '../../../src/db/database.ts'
 import { both, etl, keepBy } from './code-that-keeps.ts'
-import type { ExposureCase } from './exposure-cases.ts'
+import { canary, type ExposureCase } from './exposure-cases.ts'
 
 /** A policy of the analyst's that hands a raw value to a function of its own. */
 const policyOn = (table: string, when: string) =>
@@ -324,6 +324,26 @@ export const lentCodeCases: readonly ExposureCase[] = [
     leak: 'select last_value from public.numbers',
     shows: /4711/,
   },
+  ...[
+    {
+      what: 'a masked column that was added with a default',
+      before: `create table public.split (id int); insert into public.split values (1);
+        alter table public.split add email text default '${canary}'; alter table public.split alter email drop default`,
+    },
+    {
+      what: 'such a column of partitions and children',
+      before: `create table public.split (id int) partition by range (id); create table public.low partition of public.split for values from (0) to (9);
+        insert into public.split values (1); alter table public.split add email text default '${canary}'; alter table public.split alter email drop default`,
+    },
+  ].map(
+    (one): ExposureCase => ({
+      code: 'MissingValue',
+      clause: 'ENF-469',
+      ...one,
+      severity: 'low',
+      leak: "select attmissingval::text from pg_attribute where attname = 'email' and attmissingval is not null",
+    }),
+  ),
   {
     code: 'ParameterGrant',
     clause: 'ENF-419',

@@ -109,6 +109,46 @@ forEachCluster((cluster) => {
     },
   )
 
+  clause(
+    'ENF-468',
+    'Functions whose names lead to no object of a masked role, or that get no raw value which the role did not write, are not listed as…',
+    async () => {
+      await using target = await createMaskedDatabase(cluster)
+      const { database } = target
+      const analyst = await target.createRole('analyst')
+      await database.sql.unsafe(`revoke create on schema public from public;
+        create table public.person (id int, email text, note text, at timestamptz);
+        create function public.bound(t text) returns boolean language sql immutable return lower(t) <> '';
+        create function public.pinned(t text) returns boolean language plpgsql immutable as 'begin return lower(t) <> ''''; end'
+          set search_path = public, pg_temp;
+        create function public.called(t text) returns boolean language sql immutable return public.pinned(t);
+        create function public.loose(t text) returns boolean language plpgsql immutable as 'begin return lower(t) <> ''''; end';
+        alter table public.person add check (public.bound(email)), add check (public.called(email)), add check (public.loose(note)),
+          alter email set default public.loose('x');
+        create index on public.person (md5(email)) where public.pinned(email);
+        create policy all_rows on public.person using (public.pinned(email)); create policy new_rows on public.person for insert with check (public.loose(email));
+        create policy others on public.person for update to "${analyst}" using (true) with check (public.loose(note));
+        alter table public.person enable row level security;
+        create function public.stamp() returns trigger language plpgsql as 'begin new.at := now(); if new.note is distinct from old.note then new.note := lower(new.note); end if; return new; end';
+        create trigger stamp before update on public.person for each row execute function public.stamp();
+        create function public.fill() returns trigger language plpgsql as 'begin new.email := lower(new.email); return new; end';
+        create trigger fill before insert on public.person for each row execute function public.fill();
+        create function public.lowered() returns trigger language plpgsql as 'begin perform lower(old.email); return new; end';
+        create table public.closed (id int, email text, check (public.loose(email)));
+        create trigger lowered before update on public.closed for each row execute function public.lowered();
+        grant select, insert on public.closed to "${analyst}"; grant select, insert, update (note, at), delete on public.person to "${analyst}"`)
+      const wanted = policy([rule('public.person.email'), rule('public.closed.email')])
+      await reconcile(database, wanted)
+      const look = async () =>
+        (await findExposures(database, wanted))
+          .filter(({ code }) => code === 'RoutineSearchPath')
+          .map(({ objects }) => objects.map(({ name }) => name))
+      assert.deepEqual(await look(), [])
+      await database.sql.unsafe(`grant update (id) on public.closed to "${analyst}"`)
+      assert.deepEqual(await look(), [['public.loose(text)', 'public.lowered()', '"public"."closed"']])
+    },
+  )
+
   test('the sample shop has none either', async () => {
     await using target = await createMaskedDatabase(cluster)
     const { database } = target

@@ -10,8 +10,15 @@ import { codeExposureCases } from './code-exposure-cases.ts'
 import { canary, type ExposureCase, exposureCases } from './exposure-cases.ts'
 import { lentCodeCases } from './lent-code-cases.ts'
 import { partitionCodeCases } from './partition-code-cases.ts'
+import { pathCodeCases } from './path-code-cases.ts'
 
-export const allCases = [...exposureCases, ...codeExposureCases, ...lentCodeCases, ...partitionCodeCases]
+export const allCases = [
+  ...exposureCases,
+  ...codeExposureCases,
+  ...lentCodeCases,
+  ...partitionCodeCases,
+  ...pathCodeCases,
+]
 
 const common = `
   create table public.person (id int primary key, email text, note text);

@@ -79,7 +79,11 @@ forEachCluster((cluster) => {
       'Functions, operators, casts, types and search paths that a reader makes see masked values…',
       attackBy(leaks),
     )
-    clause('ENF-07', 'Catalogs and statistics show a masked role no raw value.', attackBy(catalogs))
+    clause(
+      'ENF-07',
+      'Catalogs and statistics show a masked role no raw value, but for constants in the text of…',
+      attackBy(catalogs),
+    )
     clause(
       'ENF-08',
       'A masked role can neither assume a role that sees raw values nor change the rules in…',

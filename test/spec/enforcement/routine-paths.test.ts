@@ -1,0 +1,14 @@
+import { clause } from '../../support/clause.ts'
+import { forEachCluster } from '../../support/postgres.ts'
+import { usePlays } from './play-exposures.ts'
+
+/** Functions of a masked table that a reader or writer leads to objects of its own. */
+forEachCluster((cluster) => {
+  const playAll = usePlays(cluster)
+
+  clause(
+    'ENF-467',
+    'A function in text that PostgreSQL calls with a masked column, and whose names can lead to objects of a masked role, is listed (`RoutineSearchPath`)…',
+    playAll('ENF-467'),
+  )
+})
