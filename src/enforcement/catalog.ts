@@ -50,7 +50,7 @@ export interface Right extends Grant {
   readonly column: number | null
   /** Given to an exempt role by us, because it had the right through a masked one. */
   readonly lent?: true
-  /** The grantee also had a privilege that masking leaves a trace of, so that a revoke of everything is seen. */
+  /** The grantee also had a privilege by the same grantor that masking leaves a trace of, so that a revoke of everything is seen. */
   readonly traced?: true
 }
 
@@ -67,8 +67,8 @@ export interface Relation {
   readonly grants: readonly Grant[]
   /** Without the owner's own. */
   readonly rights: readonly Right[]
-  /** Grantees of privileges that masking does not touch, on the relation or a column. Null: PUBLIC. */
-  readonly writers: readonly (string | null)[]
+  /** Of privileges that masking does not touch, on the relation or a column: grantees, each with its grantor. */
+  readonly writers: readonly Pick<Grant, 'grantor' | 'grantee'>[]
   readonly rowSecurity: boolean
   /** pg_get_viewdef under an empty search path; null for tables. */
   readonly definition: string | null

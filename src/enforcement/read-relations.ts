@@ -8,6 +8,7 @@ import {
   aclAsJson,
   listGrants,
   listRights,
+  nameRoles,
   type RoleNames,
   watchedPrivileges,
 } from './grants/read-acl.ts'
@@ -110,8 +111,7 @@ interface RelationRow
     | 'writers'
   > {
   readonly acl: readonly AclEntry[]
-  /** By OID; 0: PUBLIC. */
-  readonly writing: readonly number[]
+  readonly writing: readonly Pick<AclEntry, 'grantor' | 'grantee'>[]
   readonly relkind: string
   readonly isRestricted: boolean
   /** Of the definition of a view, as stored and compressed. */
@@ -152,9 +152,10 @@ export async function readRelations(
       c.relrowsecurity and exists (select 1 from pg_catalog.pg_policy p where p.polrelid = c.oid and p.polpermissive
         and p.polcmd in ('*', 'r') and 0 <> all(p.polroles)) as "hasRolePolicies",
       ${aclAsJson(tx, tx`c.relacl`, watchedPrivileges)} as acl,
-      array(select distinct a.grantee::int8 from (
+      (select coalesce(json_agg(json_build_object('grantor', w.grantor::int8, 'grantee', w.grantee::int8)), '[]') from (
+        select distinct a.grantor, a.grantee from (
           select c.relacl as list union all select n.attacl from pg_catalog.pg_attribute n where n.attrelid = c.oid and n.attacl is not null
-        ) l, pg_catalog.aclexplode(l.list) a where a.privilege_type <> all(${watchedPrivileges}::text[])) as writing,
+        ) l, pg_catalog.aclexplode(l.list) a where a.privilege_type <> all(${watchedPrivileges}::text[])) w) as writing,
       case when c.relkind in ('v', 'm') then (select pg_catalog.pg_column_size(w.ev_action) from pg_catalog.pg_rewrite w
         where w.ev_class = c.oid and w.rulename = '_RETURN') else 0 end as "storedBytes",
       c.relispopulated as "isPopulated", ${selectReads(tx)} as reads,
@@ -192,7 +193,7 @@ export async function readRelations(
         ...listRights(acl, names, null),
         ...own.flatMap(({ number, acl: privileges }) => listRights(privileges, names, number)),
       ].filter(isOfOthers),
-      writers: writing.flatMap((oid) => (oid === 0 ? [null] : (names.get(oid) ?? []))),
+      writers: nameRoles(writing, names),
       definition: definition?.value?.text ?? (definition ? '' : null),
       parsed: definition?.value?.parsed ?? null,
       restrictions: restriction?.value ?? [],

@@ -10,7 +10,7 @@ import type {
 } from '../catalog.ts'
 import { isTwinOwnerName } from '../names.ts'
 import { markLeft, type WasExempt } from './left-grants.ts'
-import { lendRights, rememberRights } from './rights.ts'
+import { lendRights, rememberRights, traceRights } from './rights.ts'
 import { type exemptions, withAncestors } from './roles.ts'
 import { traceGrants } from './trace-grants.ts'
 
@@ -41,19 +41,16 @@ export function remember(
   const seenColumns = relation.columns.flatMap((column) =>
     column.acl.filter(isTheirs).map((grant) => ({ ...grant, column: column.number })),
   )
-  const withRights = (grants: readonly Grant[], columnGrants: readonly ColumnGrant[]): Remembered => {
-    const left = new Set([...relation.writers, ...[...grants, ...columnGrants].map(({ grantee }) => grantee)])
-    const rights = rememberRights(relation.rights.filter(isTheirs), guard, wasExempt, relation.owner, left)
-    return { grants, columnGrants, rights }
-  }
-  if (!guard) return withRights(seen, seenColumns)
-  const recorded = withOwner(guard, relation.owner)
   const found = { grants: seen, columnGrants: seenColumns }
-  const { grants, columnGrants } = traceGrants(recorded, relation, found, twins, wasExempt)
-  return withRights(
-    withoutOrphans(grants, relation.owner),
-    withoutOrphans(columnGrants, relation.owner, grants),
-  )
+  const seenRights = relation.rights.filter(isTheirs)
+  if (!guard) return { ...found, rights: traceRights(seenRights, relation, found) }
+  const recorded = withOwner(guard, relation.owner)
+  const traced = traceGrants(recorded, relation, found, twins, wasExempt)
+  const grants = withoutOrphans(traced.grants, relation.owner)
+  const columnGrants = withoutOrphans(traced.columnGrants, relation.owner, traced.grants)
+  // Grants that ended with the option of their grantor were not revoked from the grantee: they are no sign of a REVOKE ALL.
+  const rights = rememberRights(seenRights, recorded, wasExempt, relation, traced)
+  return { grants, columnGrants, rights: traceRights(rights, relation, { grants, columnGrants }) }
 }
 
 /**

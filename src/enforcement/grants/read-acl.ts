@@ -29,11 +29,18 @@ interface Privilege extends Grant {
 }
 
 /** Leaves out entries of roles that were dropped meanwhile. */
-function nameEntries(acl: readonly AclEntry[], names: RoleNames): Privilege[] {
-  const named = acl.flatMap(({ grantor, grantee, ...entry }) => {
+export function nameRoles<E extends Pick<AclEntry, 'grantor' | 'grantee'>>(
+  acl: readonly E[],
+  names: RoleNames,
+) {
+  return acl.flatMap(({ grantor, grantee, ...entry }) => {
     const [by, to] = [names.get(grantor), grantee === 0 ? null : names.get(grantee)]
     return by === undefined || to === undefined ? [] : [{ grantor: by, grantee: to, ...entry }]
   })
+}
+
+function nameEntries(acl: readonly AclEntry[], names: RoleNames): Privilege[] {
+  const named = nameRoles(acl, names)
   return named.length < 2 ? named : named.sort((one, other) => (orderOf(one) < orderOf(other) ? -1 : 1))
 }
 

@@ -1,39 +1,75 @@
-import type { Guard, Right, Role } from '../catalog.ts'
+import type { Grant, Guard, Relation, Remembered, Right, Role } from '../catalog.ts'
 import { hasStood, type WasExempt } from './left-grants.ts'
 import { type exemptions, withAncestors } from './roles.ts'
 
 export const keyOfRight = ({ grantee, privilege, column }: Right) =>
   JSON.stringify([grantee, privilege, column])
 
+type Selects = Pick<Remembered, 'grants' | 'columnGrants'>
+type Held = Pick<Relation, 'owner' | 'writers'>
+
+const fromOf = ({ grantee, grantor }: Pick<Grant, 'grantee' | 'grantor'>) =>
+  JSON.stringify([grantee, grantor])
+
+/** Grantees of SELECT, each with its grantor. During masking the owner grants what others had granted, so it counts as by the owner, too. */
+function listSelects({ grants, columnGrants }: Selects, owner: string): string[] {
+  return [...grants, ...columnGrants].flatMap((grant) => [
+    fromOf(grant),
+    fromOf({ ...grant, grantor: owner }),
+  ])
+}
+
+/** The rights, each marked where a REVOKE ALL by its grantor will show at SELECT or at a privilege that masking does not touch. */
+export function traceRights(rights: readonly Right[], { owner, writers }: Held, selects: Selects): Right[] {
+  const holders = new Set([...writers.map(fromOf), ...listSelects(selects, owner)])
+  return rights.map(({ traced: _, ...right }) =>
+    holders.has(fromOf(right)) ? { ...right, traced: true } : right,
+  )
+}
+
 /**
  * The rights that roles were given, seen through the changes of the controller; one made by hand since is recorded too. Those of
- * masked roles leave no trace at the relation and stay as recorded, unless the role had another privilege and none is left: a
- * REVOKE ALL by hand. `holders`: grantees that have SELECT, as far as is known, or a privilege that masking does not touch.
+ * masked roles leave no trace at the relation and stay as recorded, unless the role had another privilege by the same grantor and none
+ * is left: a REVOKE ALL by hand. `selects`: SELECT that was not revoked.
  */
 export function rememberRights(
   seen: readonly Right[],
-  guard: Guard | undefined,
+  guard: Guard,
   wasExempt: WasExempt,
-  owner: string,
-  holders: ReadonlySet<string | null>,
+  { owner, writers }: Held,
+  selects: Selects,
 ): Right[] {
-  const trace = ({ traced: _, ...right }: Right): Right =>
-    holders.has(right.grantee) ? { ...right, traced: true } : right
-  if (!guard) return seen.map(trace)
   const stood = (right: Right) => hasStood(right, wasExempt)
+  const stored = guard.rights.filter(({ lent }) => !lent)
+  const able = new Set(stored.filter(({ grantable }) => grantable).map(({ grantee }) => grantee))
+  // A grantor without the option can only have been the owner.
+  const recorded = stored.map((right) => (able.has(right.grantor) ? right : { ...right, grantor: owner }))
   // Records of earlier releases tell SELECT alone.
-  const hadSelect = new Set([...guard.grants, ...guard.columnGrants].map(({ grantee }) => grantee))
-  const present = new Set([...holders, ...seen.map(({ grantee }) => grantee)])
-  const isRevoked = ({ grantee, traced }: Right) =>
-    (traced || hadSelect.has(grantee)) && !present.has(grantee)
-  const seenAt = Map.groupBy(seen, keyOfRight)
+  const hadSelect = new Set(listSelects(guard, owner))
+  const holders = new Set([...writers.map(fromOf), ...listSelects(selects, owner)])
+  // Where masking left nothing of a right, one that is seen was granted since, maybe behind a REVOKE ALL.
+  const isHeld = (right: Right) =>
+    holders.has(fromOf(right)) || (right.left !== false && find(right).length > 0)
+  const isRevoked = (right: Right) => (right.traced || hadSelect.has(fromOf(right))) && !isHeld(right)
+
+  const lent = new Set(guard.rights.filter((right) => right.lent).map(keyOfRight))
+  const recordedAt = Map.groupBy(recorded, keyOfRight)
+  /** Granted by the owner since, beside the same by others of which masking left nothing. */
+  const isBeside = (right: Right) => {
+    const same = recordedAt.get(keyOfRight(right)) ?? []
+    return (
+      right.grantor === owner &&
+      !lent.has(keyOfRight(right)) &&
+      same.every((one) => one.grantor !== owner && one.left === false && !wasExempt(one.grantee))
+    )
+  }
+  const [beside, others] = [seen.filter(isBeside), seen.filter((right) => !isBeside(right))]
+  const seenAt = Map.groupBy(others, keyOfRight)
   /** The same right, by the owner as a turn grants it, or by its grantor as it was. */
   const find = (right: Right) =>
     (seenAt.get(keyOfRight(right)) ?? []).filter(
       ({ grantor }) => grantor === owner || grantor === right.grantor,
     )
-  const recorded = guard.rights.filter(({ lent }) => !lent)
-  const able = new Set(recorded.filter(({ grantable }) => grantable).map(({ grantee }) => grantee))
   const recordedOptions = new Set(recorded.filter(({ grantable }) => grantable).map(keyOfRight))
   const mayPassOn = (right: Right) => {
     const mayStill = find(right).some(({ grantable }) => grantable)
@@ -41,14 +77,10 @@ export function rememberRights(
   }
   const kept = recorded
     .filter((right) => right.grantee !== owner && (stood(right) ? find(right).length > 0 : !isRevoked(right)))
-    .map((right) => ({
-      ...right,
-      grantor: able.has(right.grantor) ? right.grantor : owner,
-      grantable: mayPassOn(right),
-    }))
-  const known = new Set([...kept, ...guard.rights.filter(({ lent }) => lent)].map(keyOfRight))
-  const byHand = seen.filter((right) => !known.has(keyOfRight(right)))
-  return withoutOrphans([...kept, ...byHand], owner).map(trace)
+    .map((right) => ({ ...right, grantable: mayPassOn(right) }))
+  const known = new Set([...kept.map(keyOfRight), ...lent])
+  const byHand = others.filter((right) => !known.has(keyOfRight(right)))
+  return withoutOrphans([...kept, ...beside, ...byHand], owner)
 }
 
 /** Drops rights whose grantor may no longer pass them on, as PostgreSQL does. Each comes behind the one that it was granted by. */

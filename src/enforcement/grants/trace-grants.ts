@@ -25,6 +25,7 @@ interface Trace {
  * |                         |                   | anything else                         | what is seen                        |
  * | a masked column, of a masked role | nothing | it at the twin, or no twin, and all that was left to the role | as recorded |
  *
+ * What the owner is seen to grant beside the same by another grantor, where nothing of that was left, is remembered beside it.
  * Grant options go the same way, and stay where a grant without the option was added to what is left: PostgreSQL revokes none by a GRANT.
  * A role may have become exempt, or masked, since: `left` tells what it was. Records of earlier releases have no `left`. There a grant of
  * the whole to a masked role counts while the role has any column.
@@ -43,9 +44,27 @@ export function traceGrants(
   const holders = new Set([...seen, ...seenColumns].map(({ grantee }) => grantee))
   const pinned = new Set(guard.pins.map(({ number }) => number))
   const isHidden = (column: number) => guard.hidesAll || pinned.has(column)
+  const recordedAt = Map.groupBy([...guard.grants, ...guard.columnGrants] as readonly AnyGrant[], keyOf)
+  /** Granted by the owner since, beside the same by others of which masking left nothing: no turn has made it. */
+  const isBeside = (grant: AnyGrant) => {
+    const { grantee, column, grantor } = grant
+    const wholes = recordedAt.get(keyOf({ grantee })) ?? []
+    const same = column === undefined ? [] : (recordedAt.get(keyOf(grant)) ?? [])
+    const isByOther = (one: Grant) => one.grantor !== owner && !wasExempt(grantee)
+    return (
+      grantor === owner &&
+      wholes.length + same.length > 0 &&
+      (column === undefined || isHidden(column)) &&
+      (grantee === null || !guard.lent.includes(grantee)) &&
+      wholes.every((one) => isByOther(one) && typeof one.left === 'number') &&
+      same.every((one) => isByOther(one) && one.left === false)
+    )
+  }
   /** The same grant, by the owner as a turn makes it, or by its grantor as it was. */
   const find = (grant: AnyGrant) =>
-    (seenAt.get(keyOf(grant)) ?? []).filter(({ grantor }) => grantor === owner || grantor === grant.grantor)
+    (seenAt.get(keyOf(grant)) ?? []).filter(
+      (one) => (one.grantor === owner || one.grantor === grant.grantor) && !isBeside(one),
+    )
 
   const open = new Set(relation.columns.map(({ number }) => number).filter((number) => !isHidden(number)))
   /** The open columns that were left of a grant of the whole, each with the grants of the owner that are seen of it. */
@@ -84,7 +103,7 @@ export function traceGrants(
     return isThere ? [{ ...grant, grantable: grant.grantable ? mayPassOn : isNew }] : []
   })
   const known = new Set<string | null>([...wholes.map(({ grantee }) => grantee), ...guard.lent])
-  const grants = [...wholes, ...seen.filter(({ grantee }) => !known.has(grantee))]
+  const grants = [...wholes, ...seen.filter((grant) => isBeside(grant) || !known.has(grant.grantee))]
 
   const recordedOptions = new Set(guard.columnGrants.filter(isGrantable).map(keyOf))
   const mayBe = (grant: ColumnGrant) =>
@@ -98,14 +117,14 @@ export function traceGrants(
   // were meant.
   const shown = [...guard.grants, ...guard.columnGrants.filter(({ column }) => open.has(column))]
   const left = [...wholes, ...traced]
-  const lost = listMissing(shown, left)
-  const lostOptions = listMissing(shown.filter(isGrantable), left.filter(isGrantable))
+  const isLost = findLost(shown, left, owner)
+  const isOptionLost = findLost(shown.filter(isGrantable), left.filter(isGrantable), owner)
   const untraced = guard.columnGrants
     .filter((grant) => !isTraced(grant))
     .flatMap((grant) => {
-      const [own, there, from] = [find(grant), atTwin(grant), fromOf(grant)]
-      const isLeft = there?.length !== 0 && (guard.hidesAll || !lost.has(from))
-      const isOption = isLeft && (guard.hidesAll || !lostOptions.has(from))
+      const [own, there] = [find(grant), atTwin(grant)]
+      const isLeft = there?.length !== 0 && (guard.hidesAll || !isLost(grant))
+      const isOption = isLeft && (guard.hidesAll || !isOptionLost(grant))
       if (own.length === 0)
         return isLeft
           ? [{ ...grant, grantable: grant.grantable && isOption && mayAtTwin(atTwin, grant) }]
@@ -116,7 +135,9 @@ export function traceGrants(
   const columnGrants = [...traced, ...untraced]
   const whole = new Set<string | null>([...grants.map(({ grantee }) => grantee), ...guard.lent])
   const knownColumns = new Set(columnGrants.map(keyOf))
-  const byHand = seenColumns.filter((grant) => !whole.has(grant.grantee) && !knownColumns.has(keyOf(grant)))
+  const byHand = seenColumns.filter(
+    (grant) => isBeside(grant) || (!whole.has(grant.grantee) && !knownColumns.has(keyOf(grant))),
+  )
   return { grants, columnGrants: [...columnGrants, ...byHand] }
 }
 
@@ -125,11 +146,19 @@ const isGrantable = ({ grantable }: Grant) => grantable
 
 const fromOf = ({ grantee, grantor }: Grant) => JSON.stringify([grantee, grantor])
 
-/** Grantees, each with the grantor, of former grants that are not among the latter: what another role revokes ends no grant by this one. */
-function listMissing(former: readonly AnyGrant[], latter: readonly AnyGrant[]): Set<string> {
+/**
+ * Says whether a grant ends with former grants that are not among the latter. What another role revokes ends none by this one. But the
+ * owner's REVOKE also ends what others had granted, so a grant by the owner needs another one that shows that the owner revoked nothing.
+ */
+function findLost(former: readonly AnyGrant[], latter: readonly AnyGrant[], owner: string) {
   const idOf = (grant: AnyGrant) => JSON.stringify([keyOf(grant), grant.grantor])
   const there = new Set(latter.map(idOf))
-  return new Set(former.filter((grant) => !there.has(idOf(grant))).map(fromOf))
+  const missing = former.filter((grant) => !there.has(idOf(grant)))
+  const [lost, left] = [new Set(missing.map(fromOf)), new Set(latter.map(fromOf))]
+  const losers = new Set(missing.map(({ grantee }) => grantee))
+  return (grant: Grant) =>
+    lost.has(fromOf(grant)) ||
+    (grant.grantor === owner && losers.has(grant.grantee) && !left.has(fromOf(grant)))
 }
 
 function findTwin({ twin }: Guard, twins: ReadonlyMap<string, ObservedTwin>): ObservedTwin | undefined {

@@ -287,6 +287,105 @@ const ofGrantedAnew: readonly Case[] = [
   },
 ]
 
+/** Two roles granted the same, or what belongs together. */
+const ofTwoGrantors: readonly Case[] = [
+  ...(
+    [
+      ['select on public.t', ['t']],
+      ['select on public.v', ['v']],
+      ['select (mail) on public.t', ['t.mail']],
+    ] as const
+  ).map(([what, lines]) => ({
+    had: `grant ${what} to :bea with grant option`,
+    passed: ['bea', `grant ${what} to :ann`] as const,
+    done: [
+      owner(`grant ${what} to :ann`),
+      ['superuser', 'turn'] as const,
+      owner(`revoke ${what} from :bea cascade`),
+      ...(lines[0] === 't'
+        ? []
+        : [
+            [
+              'superuser',
+              `revoke select on masked_public.${lines[0].slice(0, 1)} from :bea cascade`,
+            ] as const,
+          ]),
+    ],
+    who: 'ann' as const,
+    left: byOwner(...lines),
+    leftOfBea: [],
+  })),
+  {
+    had: 'grant select on public.t to :bea with grant option',
+    passed: ['bea', 'grant select on public.t to :ann'],
+    done: [owner('grant select on public.t to :ann with grant option')],
+    who: 'ann',
+    left: ['t by bea', 't by owner *'],
+  },
+  // A column that the whole of another grantor covers.
+  {
+    had: 'grant select on public.t to :bea with grant option',
+    passed: ['bea', 'grant select on public.t to :ann'],
+    done: [
+      owner('grant select (mail) on public.t to :ann'),
+      ['superuser', 'turn'],
+      owner('revoke select on public.t from :bea cascade'),
+    ],
+    who: 'ann',
+    left: byOwner('t.mail'),
+  },
+  {
+    had: 'grant select on public.t to :bea with grant option',
+    passed: ['bea', 'grant select on public.t to :ann'],
+    done: [
+      owner('grant select on public.t to :ann'),
+      ['superuser', 'turn'],
+      owner('revoke select on public.t from :ann'),
+    ],
+    who: 'ann',
+    left: [],
+  },
+  {
+    had: 'grant select on public.t to :bea with grant option',
+    passed: ['bea', 'grant select on public.t to :ann'],
+    done: [owner('revoke select on public.t from :ann; grant select on public.t to :ann')],
+    who: 'ann',
+    left: byOwner('t'),
+  },
+]
+
+/** What another role granted is by the owner during masking, so the owner's REVOKE ends it. */
+const ofMerged: readonly Case[] = [
+  {
+    had: 'grant select on public.t to :ann; grant select on public.t to :bea with grant option',
+    passed: ['bea', 'grant select on public.t to :ann'],
+    done: [owner('revoke select on public.t from :ann')],
+    who: 'ann',
+    left: [],
+  },
+  {
+    had: 'grant select (mail) on public.t to :ann; grant select (id) on public.t to :bea with grant option',
+    passed: ['bea', 'grant select (id) on public.t to :ann'],
+    done: [revokeAll('ann')],
+    who: 'ann',
+    left: [],
+  },
+  {
+    had: 'grant select (mail) on public.t to :ann; grant select on public.t to :bea with grant option',
+    passed: ['bea', 'grant select on public.t to :ann'],
+    done: [revokeAll('ann')],
+    who: 'ann',
+    left: [],
+  },
+  {
+    had: `grant select (mail) on public.t to :ann with grant option; grant select (id) on public.t to :bea with grant option`,
+    passed: ['bea', 'grant select (id) on public.t to :ann with grant option'],
+    done: [owner('revoke grant option for select on public.t from :ann cascade')],
+    who: 'ann',
+    left: ['t.id by bea', 't.mail by owner'],
+  },
+]
+
 forEachCluster((cluster) => {
   describe('grants revoked by hand', () => {
     let target: Awaited<ReturnType<typeof createMaskedDatabase>>
@@ -378,6 +477,20 @@ forEachCluster((cluster) => {
       clause(
         'ENF-446',
         'A grant by one role does not end because another role revokes its own, nor a grant option because the owner grants…',
+        () => check(each),
+      )
+
+    for (const each of ofTwoGrantors)
+      clause(
+        'ENF-487',
+        'SELECT that the owner grants by hand to a masked role which has the same by another grantor is recorded beside it…',
+        () => check(each),
+      )
+
+    for (const each of ofMerged)
+      clause(
+        'ENF-488',
+        'SELECT that other roles granted to a masked role is by the owner during masking, and ends where the owner revokes it…',
         () => check(each),
       )
 

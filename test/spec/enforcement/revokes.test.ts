@@ -63,6 +63,112 @@ forEachCluster((cluster) => {
       },
     )
 
+    /** Privileges of ann, each with its grantor. `bea` may pass on what `had` gives with its option. */
+    const ofGrantors: readonly {
+      readonly had: string
+      readonly passed?: string
+      readonly done: readonly (readonly [by: (typeof names)[number], text: string])[]
+      readonly left: readonly string[]
+    }[] = [
+      // Another grantor's privilege keeps none that the owner revoked …
+      {
+        had: 'grant select, trigger, references (mail) on public.t to :ann; grant insert on public.t to :bea with grant option',
+        passed: 'grant insert on public.t to :ann',
+        done: [['owner', 'revoke all on public.t from :ann']],
+        left: ['INSERT by bea'],
+      },
+      {
+        had: 'grant update (id), trigger on public.t to :ann; grant insert (id) on public.t to :bea with grant option',
+        passed: 'grant insert (id) on public.t to :ann',
+        done: [['owner', 'revoke all on public.t from :ann']],
+        left: ['INSERT by bea'],
+      },
+      // SELECT by another is by the owner during masking: the owner's REVOKE shows there.
+      {
+        had: `grant trigger on public.t to :ann; grant select, insert on public.t to :bea with grant option`,
+        passed: 'grant select, insert on public.t to :ann',
+        done: [['owner', 'revoke all on public.t from :ann']],
+        left: ['INSERT by bea'],
+      },
+      // … also where the owner grants one of them anew.
+      {
+        had: 'grant insert, trigger, references on public.t to :ann',
+        done: [['owner', 'revoke all on public.t from :ann; grant trigger on public.t to :ann']],
+        left: ['TRIGGER by owner'],
+      },
+      // What another grantor revokes ends none of the owner's.
+      {
+        had: 'grant trigger on public.t to :ann; grant insert on public.t to :bea with grant option',
+        passed: 'grant insert on public.t to :ann',
+        done: [['bea', 'revoke insert on public.t from :ann']],
+        left: ['TRIGGER by owner'],
+      },
+      {
+        had: 'grant select on public.t to :ann; grant insert, trigger on public.t to :bea with grant option',
+        passed: 'grant trigger on public.t to :ann',
+        done: [['owner', 'revoke all on public.t from :ann']],
+        left: ['TRIGGER by bea'],
+      },
+      {
+        had: 'grant insert on public.t to :bea; grant select, trigger on public.t to :bea with grant option',
+        passed: 'grant select, trigger on public.t to :ann',
+        done: [
+          ['owner', 'revoke select on public.t from :bea cascade'],
+          ['owner', 'turn'],
+        ],
+        left: ['TRIGGER by bea'],
+      },
+      // Grants of a former owner are the owner's.
+      {
+        had: 'grant insert, trigger on public.t to :ann',
+        done: [['cid', 'turn']],
+        left: ['INSERT by cid', 'TRIGGER by cid'],
+      },
+      {
+        had: 'grant insert, trigger on public.t to :ann; grant update on public.t to :bea with grant option',
+        passed: 'grant update on public.t to :ann',
+        done: [
+          ['cid', 'turn'],
+          ['cid', 'revoke all on public.t from :ann'],
+        ],
+        left: ['UPDATE by bea'],
+      },
+      // The owner grants what another role granted: both are recorded.
+      {
+        had: 'grant insert, trigger on public.t to :bea with grant option',
+        passed: 'grant trigger on public.t to :ann',
+        done: [
+          ['owner', 'grant trigger on public.t to :ann'],
+          ['owner', 'turn'],
+          ['owner', 'revoke all on public.t from :bea cascade'],
+        ],
+        left: ['TRIGGER by owner'],
+      },
+    ]
+    for (const { had, passed, done, left } of ofGrantors)
+      clause(
+        'ENF-486',
+        'TRIGGER, REFERENCES and MAINTAIN of a masked role end with its other privileges by the same grantor…',
+        async () => {
+          await run(`set role :owner; ${had}; reset role`)
+          if (passed) await as('bea', passed)
+          await mask()
+          for (const [by, text] of done) {
+            if (by === 'cid') await run('alter table public.t owner to :cid')
+            await (text === 'turn' ? mask() : as(by, text))
+          }
+          await mask()
+          await release()
+          const lines = await listPrivileges(target.database, Object.values(roles))
+          const nameOf = (role: string | undefined) => names.find((one) => roles[one] === role)
+          const ofAnn = lines.flatMap((line) => {
+            const [, what, to, by] = /: (\w+) to (\S+) by (\S+)/.exec(line) ?? []
+            return nameOf(to) === 'ann' ? [`${what} by ${nameOf(by)}`] : []
+          })
+          assert.deepEqual(ofAnn.sort(), [...left].sort(), had)
+        },
+      )
+
     clause(
       'ENF-317',
       'A grant of a masked column by name is revoked at the twin, by a role that may act as the owner of the twin: the revoke holds during masking and after it, and so does a revoke of everything at the relation, where the role also had SELECT on other columns.',
