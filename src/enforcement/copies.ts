@@ -17,7 +17,11 @@ export function listCopied(
   const renew = (pin: Pin): Pin[] => {
     const { source } = pin
     if (!source) return []
-    if (!inView.has(source.oid)) return !isWhole || present.has(keyOf(pin.rule, pin)) ? [pin] : []
+    const relation = inView.get(source.oid)
+    if (!relation && !isWhole) return [pin]
+    // Without the column no mask can be found by it: the rule that it had is all that is left.
+    if (!relation?.columns.some(({ number }) => number === source.number))
+      return present.has(keyOf(pin.rule, pin)) ? [pin] : []
     const rule = masks.get(source.oid)?.get(source.number)
     return rule ? [pinOf(rule, source)] : []
   }

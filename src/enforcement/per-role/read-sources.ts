@@ -12,18 +12,19 @@ export interface ObservedColumn {
 export async function readSources(sql: Sql, guard: string): Promise<Source[]> {
   return await sql<Source[]>`
     with pinned as materialized (
-      -- The rows of a materialized view are from before: what it reads now says nothing of its columns.
-      select distinct g.oid, case when p."isCut" then null else p.number end as number, g.twin
-      from ${sql(guard)}.relation g cross join lateral pg_catalog.jsonb_to_recordset(g.pins) as p(number int, "isCut" boolean)
+      -- The rows of a materialized view (0) may be from before: what it reads now says nothing of its columns. Its twin shows no such row.
+      select distinct g.oid, nullif(p.number, 0) as number, case when p.number <> 0 then g.twin end as twin
+      from ${sql(guard)}.relation g cross join lateral pg_catalog.jsonb_to_recordset(g.pins) as p(number int)
     ), named as materialized (
       select p.oid, a.attnum, a.attname, pg_catalog.format('%I.%I.%I', n.nspname, c.relname, a.attname) as label,
-        pg_catalog.to_regclass(pg_catalog.format('%I.%I', p.twin->>'schema', p.twin->>'name'))::oid as twin
+        case when p.twin->>'name' is not null
+          then pg_catalog.to_regclass(pg_catalog.format('%I.%I', p.twin->>'schema', p.twin->>'name'))::oid end as twin
       from pinned p join pg_catalog.pg_class c on c.oid = p.oid join pg_catalog.pg_namespace n on n.oid = c.relnamespace
       join pg_catalog.pg_attribute a on a.attrelid = p.oid and a.attnum > 0
-        and (a.attnum = p.number or p.number is null) and not a.attisdropped
+        and (a.attnum = p.number or p.number is null and c.relispopulated) and not a.attisdropped
     )
     select oid::int8 as oid, null::int8 as base, attnum::int as number, attname::text as attribute, label as column from named
-    union all
+    union
     select a.attrelid::int8, n.oid::int8, a.attnum::int, a.attname::text, n.label
     from named n join pg_catalog.pg_attribute a on a.attrelid = n.twin and a.attname = n.attname
     order by 1, 3`

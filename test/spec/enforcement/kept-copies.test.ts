@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { after, before, describe } from 'node:test'
+import { after, before, beforeEach, describe } from 'node:test'
+import { readMaskedFor } from '../../../src/enforcement/per-role/read-masked.ts'
 import { readSources } from '../../../src/enforcement/per-role/read-sources.ts'
 import type { Policy } from '../../../src/enforcement/policy.ts'
 import { reconcile } from '../../../src/enforcement/reconcile.ts'
@@ -26,8 +27,12 @@ forEachCluster((cluster) => {
     before(async () => {
       target = await createMaskedDatabase(cluster)
       reader = await target.createRole('reader')
-      const [keeper, maker] = [await target.createRole('keeper', 'NOLOGIN'), await target.createRole('maker')]
-      await run(`create schema app authorization "${keeper}"; create schema lair authorization "${maker}";
+      await target.createRole('keeper', 'NOLOGIN')
+      await target.createRole('maker')
+    })
+    const restore = async () => {
+      const [keeper, maker] = [target.role('keeper'), target.role('maker')]
+      await run(`drop schema if exists app, lair cascade; create schema app authorization "${keeper}"; create schema lair authorization "${maker}";
         grant usage on schema app, lair to public; set role "${keeper}";
         create table app.people (id int, mail text); insert into app.people values (1, '${canary}');
         create table app.others (id int, mail text); grant select on app.people, app.others to "${maker}";
@@ -38,7 +43,8 @@ forEachCluster((cluster) => {
         create materialized view app.wide as select mail from lair.wide;
         create view app.over as select mail from app.copy;
         grant select on app.copy, app.wide, app.over to "${reader}"; reset role`)
-    })
+    }
+    beforeEach(restore)
     after(() => target[Symbol.asyncDispose]())
 
     clause(
@@ -120,6 +126,67 @@ forEachCluster((cluster) => {
         }
         await turn(policy([mail]))
         await isDenied('app.copy')
+        await turn(policy([]))
+      },
+    )
+
+    clause(
+      'ENF-482',
+      'Where such a column (ENF-447) is dropped, or its table, the materialized view stays closed while the rule is stored…',
+      async () => {
+        const cut = `create or replace view lair.view as select 1::int as id, ''::text as mail`
+        const replace = [
+          `alter table app.people add column other text; update app.people set other = mail; drop view lair.wide cascade;
+          alter table app.people drop column mail cascade`,
+          'alter table app.people rename other to mail',
+          `drop table app.people cascade; create table app.people (id int, mail text)`,
+        ]
+        for (const focus of [undefined, [{ schema: 'app', table: 'people' }]]) {
+          const look = (...rules: (typeof mail)[]) =>
+            reconcile(target.database, policy(rules), focus ? { focus: () => focus } : {})
+          await turn()
+          await target.runAs('maker', cut)
+          await turn()
+          for (const change of replace) {
+            await run(change)
+            for (const rules of [[mail, other], [mail]]) {
+              await look(...rules)
+              for (const name of ['app.copy', 'app.over']) await isDenied(name)
+            }
+          }
+          assert.deepEqual(
+            (await notesOf()).map((one) => one.target),
+            ['app.copy'],
+          )
+          await look(other)
+          await turn(policy([other]))
+          assert.deepEqual(await read('app.copy'), [{ mail: canary }])
+          await turn(policy([]))
+          await restore()
+        }
+      },
+    )
+
+    clause(
+      'ENF-483',
+      'Every column of a filled materialized view that is closed because it reads something masked, or did so, counts as raw…',
+      async () => {
+        const list = async () => {
+          const sources = await readSources(target.database.sql, 'masquerade_guard')
+          return sources.map(({ column }) => column).filter((column) => column.startsWith('app.copy.'))
+        }
+        await turn()
+        await target.runAs(
+          'maker',
+          'create or replace view lair.view as select id, id::text as mail from app.people',
+        )
+        await turn()
+        await isDenied('app.copy')
+        assert.deepEqual(await list(), ['app.copy.id', 'app.copy.mail'])
+        const [keeper] = (await readMaskedFor(target.database.sql, [target.role('keeper')])).values()
+        assert.match(JSON.stringify(keeper?.watched), /"app\.copy\.mail"/)
+        await run('refresh materialized view app.copy with no data')
+        assert.deepEqual(await list(), [])
         await turn(policy([]))
       },
     )

@@ -8,6 +8,7 @@ import { forEachCluster } from '../../support/postgres.ts'
 
 const mail = 'public.people.mail'
 const pay = 'public.people.pay'
+const kept = 'public.kept.pay'
 
 forEachCluster((cluster) => {
   describe('relations that show masked columns', () => {
@@ -71,8 +72,9 @@ forEachCluster((cluster) => {
       'public.mails': [mail],
       'public.rows': [mail, pay],
       'public.deep': [mail],
-      'public.kept': [pay],
-      'public.both': [mail, pay],
+      // The rows of a materialized view may be from before: all of its columns count.
+      'public.kept': [`pay=${kept}`, pay],
+      'public.both': [kept, mail, pay],
     }
     const twins = {
       'masked_public.people': asMasked['public.people'],
@@ -95,7 +97,7 @@ forEachCluster((cluster) => {
       const raw = Object.fromEntries(
         Object.entries(asMasked).map(([name, columns]) => [name, columns.map((column) => `raw ${column}`)]),
       )
-      const columns = [mail, pay, 'public."Odd One"."e.mail"', 'public.logs.mail', 'public.logs_1.mail']
+      const columns = [kept, mail, pay, 'public."Odd One"."e.mail"', 'public.logs.mail', 'public.logs_1.mail']
       const sampled = columns.map((column) => `raw ${column}`).sort()
       const listed = (names: string[]) =>
         Object.fromEntries(names.map((name) => [`pg_catalog.${name}`, sampled]))
