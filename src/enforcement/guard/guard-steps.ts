@@ -228,6 +228,7 @@ function canonical(value: unknown): string {
  * Records the roles that lose an exemption with the change itself: their sessions end even if this node dies first. By
  * OID: a role that was renamed or dropped loses it too. Roles that are exempt again leave the list. Roles that could make themselves
  * exempt by ADMIN are recorded apart: they are masked, and a session of theirs that took an exempt role ends with ADMIN.
+ * Sessions of roles that were dropped end with every exemption: no record says which exempt roles these were members of.
  */
 export function writeExempt(
   { guard, roles }: Snapshot,
@@ -246,7 +247,8 @@ export function writeExempt(
             WHERE ${isEverybody('exempt')} OR exempt_oids IS NULL AND r.rolname = ANY (exempt)
           UNION SELECT a.oid::oid FROM unnest(admin_oids) a (oid) WHERE NOT a.oid = ANY (${admins})
           UNION SELECT a.usesysid FROM pg_catalog.pg_stat_activity a
-            WHERE ${isEverybody('exempt')} AND a.datname = current_database() AND a.usesysid IS NOT NULL) lost (oid)
+            WHERE a.datname = current_database() AND a.usesysid IS NOT NULL AND (${isEverybody('exempt')}
+              OR (exempt_oids <@ ${oids}) IS NOT TRUE AND NOT EXISTS (SELECT FROM pg_catalog.pg_roles r WHERE r.oid = a.usesysid))) lost (oid)
         WHERE ${stays.replace('%', 'lost.oid::bigint')}) listed), '[]')`,
     why: 'who is exempt, and whose sessions are to end',
   }

@@ -93,7 +93,7 @@ async function readSessions(sql: Sql, roles: readonly string[]): Promise<LiveSes
 
 function sessionColumns(sql: Sql) {
   return sql`
-    a.pid::int4 as pid, a.usename::text as role, coalesce(a.application_name, '') as application,
+    a.pid::int4 as pid, coalesce(a.usename::text, a.usesysid::text) as role, coalesce(a.application_name, '') as application,
     pg_catalog.host(a.client_addr) as address,
     to_char(a.backend_start at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as since`
 }
@@ -145,9 +145,10 @@ async function readOldReaders(sql: Sql, { snapshot, desired }: Outcome) {
   const rows = await sql<LiveSession[]>`
     select distinct ${sessionColumns(sql)} from pg_catalog.pg_locks l
     join pg_catalog.pg_stat_activity a on a.pid = l.pid and a.datname = current_database()
-    join pg_catalog.pg_roles r on r.rolname = a.usename and not r.rolsuper and r.rolname <> current_user
-      and r.rolname <> all(${[...desired.exempt]}::text[])
-    where l.granted and l.relation = any(${hidden}::int8[]::oid[]) order by pid`
+      and a.usesysid is not null
+    left join pg_catalog.pg_roles r on r.oid = a.usesysid
+    where not coalesce(r.rolsuper or r.rolname = current_user or r.rolname = any(${[...desired.exempt]}::text[]), false)
+      and l.granted and l.relation = any(${hidden}::int8[]::oid[]) order by pid`
   const reason = 'its transaction is older than a mask, and is ended if it stays open'
   return rows.map((session) => ({ ...session, reason }))
 }

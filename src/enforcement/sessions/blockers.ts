@@ -1,15 +1,13 @@
-import { quoteIdentifier } from '../../db/quote.ts'
 import type { Sql } from '../../db/sql.ts'
 import type { Outcome } from '../in-turn.ts'
 import { isPassing } from '../states/is-passing.ts'
 import type { Unfinished } from '../unfinished.ts'
-import { type Holder, nameHolder, statementToEnd } from './holder.ts'
+import { type Holder, type HoldingRole, nameHolder, nameRole, statementToEnd } from './holder.ts'
 import { endSession, signalSession } from './signal-session.ts'
 
 /** A session or a prepared transaction that holds a lock against enforcement. */
-export interface Blocker {
+export interface Blocker extends HoldingRole {
   readonly holder: Holder
-  readonly role: string
   readonly application: string
   /** Superusers, exempt roles and the role of the binding are named, and never ended. */
   readonly isSpared: boolean
@@ -191,11 +189,15 @@ export async function findBlockers(
         where l.pid = w.pid and l.granted and l.locktype in ('relation', 'transactionid'))
     )
     select distinct on (f.pid, f.gid) a.pid::int4 as pid, coalesce(f.gid, '') as gid, f.target,
-      coalesce(a.usename, x.owner, '')::text as role, coalesce(a.application_name, '') as application,
-      coalesce(r.rolsuper, true) or r.rolname = current_user or r.rolname = any(p.exempt) as "isSpared"
+      coalesce(r.rolname::text, o.oid::text, '') as role, o.oid is not null and r.oid is null as "isDropped",
+      coalesce(a.application_name, '') as application,
+      -- Workers have no role. A role that was dropped is masked: by dropping it its maker could keep raw values readable.
+      o.oid is null or coalesce(r.rolsuper or r.rolname = current_user or r.rolname = any(p.exempt), false) as "isSpared"
     from found f left join pg_catalog.pg_stat_activity a on a.pid = f.pid
-    left join pg_catalog.pg_prepared_xacts x on x.gid = f.gid and x.database = current_database()
-    left join pg_catalog.pg_roles r on r.rolname = coalesce(a.usename, x.owner)
+    left join pg_catalog.pg_prepared_xact() x on x.gid = f.gid
+      and x.dbid = (select d.oid from pg_catalog.pg_database d where d.datname = current_database())
+    cross join lateral (select coalesce(a.usesysid, x.ownerid)) o(oid)
+    left join pg_catalog.pg_roles r on r.oid = o.oid
     cross join ${sql(guardSchema)}.policy p
     where (a.pid is not null or x.gid is not null)
       -- Sessions of this service wait themselves.
@@ -204,7 +206,8 @@ export async function findBlockers(
   return rows.map(({ pid, gid, ...row }) => ({ ...row, holder: pid === null ? { gid } : { pid } }))
 }
 
-export function describeBlocker({ holder, role, application }: Blocker): string {
+export function describeBlocker({ holder, application, ...role }: Blocker): string {
   const program = application === '' ? '' : ` (${application})`
-  return `${nameHolder(holder)} of role ${quoteIdentifier(role)}${program}`
+  const owner = role.role === '' ? '' : ` of ${nameRole(role)}`
+  return `${nameHolder(holder)}${owner}${program}`
 }

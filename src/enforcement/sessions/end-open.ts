@@ -1,6 +1,7 @@
 import { quoteIdentifier } from '../../db/quote.ts'
 import type { Sql } from '../../db/sql.ts'
 import type { Note } from '../plan.ts'
+import { nameRole } from './holder.ts'
 import { isListed, listSession, type OpenEntry } from './read-open.ts'
 import { endSession, endSessionOf, findSessions, type Session } from './signal-session.ts'
 import { findStarting, outwait, type Starting } from './starting.ts'
@@ -80,10 +81,10 @@ export async function endUnshown(
 
 const roleOf = ({ role }: OpenEntry) => role
 
-function describeSession({ pid, name }: Session, standby: string | undefined): Note {
+function describeSession({ pid, name, isDropped = false }: Session, standby: string | undefined): Note {
   const place = standby === undefined ? '' : ` at the standby ${standby}`
   const there = standby === undefined ? '' : ' there'
-  const message = `Session ${pid} of role ${quoteIdentifier(name)}${place}, which is no longer exempt, may hold raw rows of an open cursor, and the role of the binding may not end it. Run${there}: SELECT pg_terminate_backend(${pid}).`
+  const message = `Session ${pid} of ${nameRole({ role: name, isDropped })}${place}, which is no longer exempt, may hold raw rows of an open cursor, and the role of the binding may not end it. Run${there}: SELECT pg_terminate_backend(${pid}).`
   return { code: 'OpenSession', target: name, message }
 }
 

@@ -1,5 +1,5 @@
-import { quoteIdentifier } from '../../db/quote.ts'
 import type { Sql } from '../../db/sql.ts'
+import { nameRole } from './holder.ts'
 import { isSpared, type ObstructiveSession, OverdueSessions } from './overdue-sessions.ts'
 
 /** More locks than programs take, dumps of large databases apart. */
@@ -42,15 +42,15 @@ export class LockHoards {
  */
 async function findHoards(sql: Sql, exempt: readonly string[]): Promise<Hoard[]> {
   const rows = await sql<(Hoard & { readonly all: number })[]>`
-    select a.pid::int4 as pid, r.rolname::text as role, l.locks::int4 as locks, l.all_locks::int4 as all,
+    select a.pid::int4 as pid, coalesce(r.rolname::text, a.usesysid::text) as role, r.oid is null as "isDropped", l.locks::int4 as locks, l.all_locks::int4 as all,
       ${isSpared(sql, exempt)} as "isSpared"
     from (
       -- The others have memory of their own.
       select pid, count(*) as locks, sum(count(*)) over () as all_locks from pg_catalog.pg_locks
       where not fastpath and mode <> 'SIReadLock' group by 1
-    ) l join pg_catalog.pg_stat_activity a on a.pid = l.pid join pg_catalog.pg_roles r on r.oid = a.usesysid
+    ) l join pg_catalog.pg_stat_activity a on a.pid = l.pid left join pg_catalog.pg_roles r on r.oid = a.usesysid
     -- The server has memory for so many locks of each session, on average.
-    where l.locks > pg_catalog.current_setting('max_locks_per_transaction')::int4 order by l.locks desc, a.pid`
+    where a.usesysid is not null and l.locks > pg_catalog.current_setting('max_locks_per_transaction')::int4 order by l.locks desc, a.pid`
   const isMany = ({ locks }: Hoard) => locks >= manyLocks
   const endable = rows.filter((one) => !one.isSpared)
   const shared = endable.reduce((sum, { locks }) => sum + locks, 0)
@@ -63,7 +63,7 @@ const mostHoards = 20
 function describeHoards(hoards: readonly Hoard[]): string {
   if (hoards.length === 0) return 'the server has no lock left'
   const holders = hoards.map(
-    ({ pid, role, locks }) => `session ${pid} of role ${quoteIdentifier(role)} holds ${locks} locks`,
+    ({ pid, locks, ...role }) => `session ${pid} of ${nameRole(role)} holds ${locks} locks`,
   )
   const statements = hoards.map(({ pid }) => `SELECT pg_terminate_backend(${pid})`)
   return `the server has no lock left: ${holders.join(', ')}. To end it: ${statements.join('; ')}`

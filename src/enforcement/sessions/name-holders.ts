@@ -1,7 +1,6 @@
-import { quoteIdentifier } from '../../db/quote.ts'
 import type { Sql } from '../../db/sql.ts'
 import { sqlstate } from '../../kernel/sqlstate.ts'
-import { type Holder, nameHolder, statementToEnd } from './holder.ts'
+import { type Holder, nameHolder, nameRole, statementToEnd } from './holder.ts'
 import { isSpared, type ObstructiveSession, OverdueSessions } from './overdue-sessions.ts'
 import type { IsHeld } from './release-watch.ts'
 
@@ -40,15 +39,16 @@ export class NameHolders {
   ): Promise<{ reason: string; dueMs: number | null; isHeld?: IsHeld }> {
     const pids = holders.flatMap((one) => ('pid' in one ? [one.pid] : []))
     const sessions = await sql<ObstructiveSession[]>`
-      select a.pid::int4 as pid, r.rolname::text as role, ${isSpared(sql, exempt)} as "isSpared"
-      from pg_catalog.pg_stat_activity a join pg_catalog.pg_roles r on r.oid = a.usesysid
-      where a.pid = any(${pids}::int4[]) order by 1`
+      select a.pid::int4 as pid, coalesce(r.rolname::text, a.usesysid::text) as role, r.oid is null as "isDropped",
+        ${isSpared(sql, exempt)} as "isSpared"
+      from pg_catalog.pg_stat_activity a left join pg_catalog.pg_roles r on r.oid = a.usesysid
+      where a.pid = any(${pids}::int4[]) and a.usesysid is not null order by 1`
     const dueMs = await this.#overdue.endDue(sql, databaseId, sessions)
     const roleOf = (holder: Holder) =>
-      'pid' in holder ? sessions.find(({ pid }) => pid === holder.pid)?.role : undefined
+      'pid' in holder ? sessions.find(({ pid }) => pid === holder.pid) : undefined
     const words = holders.map((one) => {
       const role = roleOf(one)
-      return role === undefined ? nameHolder(one) : `${nameHolder(one)} of role ${quoteIdentifier(role)}`
+      return role === undefined ? nameHolder(one) : `${nameHolder(one)} of ${nameRole(role)}`
     })
     const statements = holders.map(statementToEnd)
     const end = statements.length === 0 ? '' : ` To end it: ${statements.join('; ')}.`

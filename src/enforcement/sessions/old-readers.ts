@@ -1,8 +1,9 @@
 import type { Database } from '../../db/database.ts'
-import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../db/quote.ts'
+import { quoteLiteral, quoteQualified } from '../../db/quote.ts'
 import type { Sql } from '../../db/sql.ts'
 import { codeOf, sqlstate } from '../../kernel/sqlstate.ts'
 import type { Note, Step } from '../plan.ts'
+import { type HoldingRole, nameRole } from './holder.ts'
 import { endSession } from './signal-session.ts'
 
 /**
@@ -19,7 +20,7 @@ export function recordReaders(schema: string, oids: readonly number[]): Step {
         AND l.relation = ANY (${quoteLiteral(`{${oids.join(',')}}`)}::oid[])), '[]'),
       hidden_at = now(), older = coalesce((
       SELECT jsonb_agg(jsonb_build_object('pid', a.pid, 'role', a.usesysid::int8)) FROM pg_stat_activity a
-      WHERE a.datname = current_database() AND a.usename <> current_user), '[]')`,
+      WHERE a.datname = current_database() AND a.usesysid IS NOT NULL AND a.usename IS DISTINCT FROM current_user), '[]')`,
     why: 'transactions that have read the columns before',
   }
 }
@@ -37,9 +38,8 @@ export async function recordLateReaders(
   })
 }
 
-interface Reader {
+interface Reader extends HoldingRole {
   readonly pid: number
-  readonly role: string
   readonly ageMs: number
 }
 
@@ -65,15 +65,16 @@ export async function endOldReaders(
 
 async function findReaders(sql: Sql, schema: string): Promise<Reader[]> {
   return await sql<Reader[]>`
-    select a.pid::int4 as pid, a.usename::text as role,
+    select a.pid::int4 as pid, coalesce(r.rolname::text, a.usesysid::text) as role, r.oid is null as "isDropped",
       max(extract(epoch from now() - (e ->> 'since')::timestamptz) * 1000)::int4 as "ageMs"
     from ${sql(schema)}.policy p cross join lateral pg_catalog.jsonb_array_elements(p.readers) e
     join pg_catalog.pg_stat_activity a on a.pid = (e ->> 'pid')::int4
-    join pg_catalog.pg_roles r on r.oid = a.usesysid
-    where not r.rolsuper and r.rolname <> current_user and not (r.rolname = any(p.exempt) or 'public' = any(p.exempt))
+    left join pg_catalog.pg_roles r on r.oid = a.usesysid
+    where a.usesysid is not null and not coalesce(r.rolsuper or r.rolname = current_user or r.rolname = any(p.exempt), false)
+      and not 'public' = any(p.exempt)
       and exists (select 1 from pg_catalog.pg_locks l
         where l.pid = a.pid and l.virtualtransaction = e ->> 'transaction' and l.locktype = 'relation')
-    group by 1, 2 order by 1`
+    group by 1, 2, 3 order by 1`
 }
 
 /** Transactions that are over are no longer of interest. */
@@ -84,13 +85,13 @@ async function forgetReaders(sql: Sql, schema: string, readers: readonly Reader[
       where (e ->> 'pid')::int4 = any(${readers.map(({ pid }) => pid)}::int4[])), '[]')`
 }
 
-function describeReader({ pid, role }: Reader, isDue: boolean): Note {
+function describeReader({ pid, ...role }: Reader, isDue: boolean): Note {
   const action = isDue
     ? `The role of the binding may not end it. Run: SELECT pg_terminate_backend(${pid})`
     : 'It is ended soon, unless its transaction ends before'
   return {
     code: 'OpenSession',
-    target: role,
-    message: `Session ${pid} of role ${quoteIdentifier(role)} has a transaction that is older than a mask, and a cursor of it may still read raw values. ${action}.`,
+    target: role.role,
+    message: `Session ${pid} of ${nameRole(role)} has a transaction that is older than a mask, and a cursor of it may still read raw values. ${action}.`,
   }
 }

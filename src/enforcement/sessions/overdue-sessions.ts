@@ -1,19 +1,19 @@
 import type { Sql } from '../../db/sql.ts'
+import type { HoldingRole } from './holder.ts'
 import { endSession } from './signal-session.ts'
 
 /** A session in the way of enforcement. */
-export interface ObstructiveSession {
+export interface ObstructiveSession extends HoldingRole {
   readonly pid: number
-  readonly role: string
   /** Superusers, exempt roles and the role of the binding are named, and never ended. */
   readonly isSpared: boolean
 }
 
-/** SQL: the role `r` of a session is spared. */
+/** SQL: the role `r` of a session is spared. One that was dropped has no row, and is not. */
 export function isSpared(sql: Sql, exempt: readonly string[]) {
-  return sql`(r.rolsuper or r.rolname = current_user or exists (
+  return sql`coalesce(r.rolsuper or r.rolname = current_user or exists (
     select from pg_catalog.pg_roles e where e.rolname = any(${exempt}::text[])
-      and pg_catalog.pg_has_role(r.oid, e.oid, 'MEMBER')))`
+      and pg_catalog.pg_has_role(r.oid, e.oid, 'MEMBER')), false)`
 }
 
 /** Ends those of these sessions that are not spared. */
@@ -23,8 +23,8 @@ export async function endInTheWay(
   pids: readonly number[],
 ): Promise<void> {
   const rows = await sql<{ pid: number }[]>`
-    select a.pid::int4 as pid from pg_catalog.pg_stat_activity a join pg_catalog.pg_roles r on r.oid = a.usesysid
-    where a.pid = any(${pids}::int4[]) and not ${isSpared(sql, exempt)}`
+    select a.pid::int4 as pid from pg_catalog.pg_stat_activity a left join pg_catalog.pg_roles r on r.oid = a.usesysid
+    where a.pid = any(${pids}::int4[]) and a.usesysid is not null and not ${isSpared(sql, exempt)}`
   for (const { pid } of rows) await endSession(sql, pid)
 }
 

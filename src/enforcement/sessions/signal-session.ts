@@ -20,6 +20,8 @@ export interface Session {
   readonly pid: number
   readonly role: number
   readonly name: string
+  /** Then the name is its OID. */
+  readonly isDropped?: boolean
   /** Null: not for the role of the binding to see. */
   readonly start: string | null
 }
@@ -39,7 +41,7 @@ export async function endSessionOf(sql: Sql, { pid, role }: Session): Promise<bo
 /** The sessions of these roles in the database, by their OIDs: a session outlives its role, and its role's name. */
 export async function findSessions(sql: Sql, roles: readonly number[]): Promise<Session[]> {
   return await sql<Session[]>`
-    select a.pid::int4 as pid, a.usesysid::int8 as role, coalesce(r.rolname, a.usesysid::text)::text as name,
+    select a.pid::int4 as pid, a.usesysid::int8 as role, coalesce(r.rolname, a.usesysid::text)::text as name, r.oid is null as "isDropped",
       extract(epoch from a.backend_start)::text as start
     from pg_catalog.pg_stat_activity a left join pg_catalog.pg_roles r on r.oid = a.usesysid
     -- A superuser sees raw values with or without an exemption.

@@ -1,0 +1,230 @@
+import assert from 'node:assert/strict'
+import { after, afterEach, before, describe } from 'node:test'
+import pg from 'pg'
+import { LockHoards } from '../../../src/enforcement/sessions/lock-hoards.ts'
+import { NameHeld, NameHolders } from '../../../src/enforcement/sessions/name-holders.ts'
+import { endInTheWay } from '../../../src/enforcement/sessions/overdue-sessions.ts'
+import { clause } from '../../support/clause.ts'
+import { bindingOf, createMaskedDatabase } from '../../support/masked-database.ts'
+import { freshDatabase, policyUrl, ruleUrl, useMasking } from '../../support/masking.ts'
+import { forEachCluster, hasAllVariants } from '../../support/postgres.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+
+const masking = useMasking({ MASQUERADE_AUDIT_SECONDS: '3600', MASQUERADE_LOCK_LIMIT_SECONDS: '1' })
+
+/** On PostgreSQL 15 a lock on a table keeps no grant from being changed; another grant does, on every version. */
+const block = `begin; lock table app.people in access exclusive mode; grant select (id) on app.people to public`
+
+type Note = { code: string; message: string }
+
+const bindings = [
+  { kind: "a superuser's binding", isSuperuser: true, endsSessions: true },
+  { kind: 'a binding that owns the tables', isSuperuser: false, endsSessions: true },
+  { kind: 'a binding that may not end sessions', isSuperuser: false, endsSessions: false },
+]
+
+const mostUsual = bindings.filter(({ isSuperuser, endsSessions }) => !isSuperuser && endsSessions)
+
+/** A session outlives its role. A role with CREATEROLE makes another one, has it open a session, and drops it. */
+forEachCluster((cluster) => {
+  for (const { kind, isSuperuser, endsSessions } of hasAllVariants(cluster) ? bindings : mostUsual)
+    describe(`sessions of dropped roles, with ${kind}`, () => {
+      const db = freshDatabase()
+      let target: Awaited<ReturnType<typeof createMaskedDatabase>>
+      let [analyst, auditor]: string[] = []
+      let made = 0
+      const clients: pg.Client[] = []
+      const run = (text: string) => target.database.sql.unsafe(text)
+      /** A session of a role that was a member of the given one, and is dropped. */
+      const openDropped = async (member: string, ...texts: string[]) => {
+        const name = `gone${++made}`
+        const role = await target.createRole(name)
+        await run(`grant "${member}" to "${role}"`)
+        const client = new pg.Client({
+          connectionString: target.urlOf(name),
+          application_name: 'night job',
+        })
+        client.on('error', () => {})
+        await client.connect()
+        clients.push(client)
+        const { rows } = await client.query(
+          'select pg_backend_pid() as pid, oid::int8 as oid from pg_roles where rolname = current_user',
+        )
+        for (const text of texts) await client.query(text)
+        await run(`drop role "${role}"`)
+        return { client, pid: Number(rows[0].pid), name: `dropped role ${rows[0].oid}` }
+      }
+      const exempt = (exemptPrincipals = '') =>
+        masking.send('PUT', policyUrl(db), { properties: { dataMaskingState: 'Enabled', exemptPrincipals } })
+      const putRules = async () => {
+        for (const [tableName = '', columnName = ''] of [
+          ['people', 'mail'],
+          ['orders', 'card'],
+        ])
+          await masking.putRule(db, tableName, {
+            schemaName: 'app',
+            tableName,
+            columnName,
+            maskingFunction: 'Default',
+          })
+      }
+      const report = async () => (await masking.send('GET', `${policyUrl(db)}/enforcement`)).body
+      const untilEnforced = () =>
+        waitUntil('the policy is enforced', async () => (await report()).state === 'Enforced')
+      const isOver = (client: pg.Client, text = 'select 1') =>
+        client.query(text).then(
+          () => false,
+          () => true,
+        )
+      const isDenied = (text: string) =>
+        target.runAs('auditor', text).then(
+          () => false,
+          (error: Error) => /permission denied/.test(error.message),
+        )
+      const untilNoted = (start: string) =>
+        waitUntil(`a note about ${start}`, async () =>
+          (await report()).notes.find(
+            ({ code, message }: Note) => code === 'OpenSession' && message.startsWith(start),
+          ),
+        )
+
+      before(async () => {
+        target = await createMaskedDatabase(cluster)
+        analyst = await target.createRole('analyst')
+        auditor = await target.createRole('auditor')
+        const owner = await target.createRole('owner', 'LOGIN CREATEROLE')
+        const database = target.url.replace(/^.*\//, '')
+        await run(`create schema app; grant usage on schema app to public;
+          create table app.people (id int, mail text); create table app.orders (id int, card text);
+          insert into app.people values (1, 'raw'), (2, 'raw'); insert into app.orders values (1, 'raw'), (2, 'raw');
+          alter schema app owner to "${owner}"; alter table app.people owner to "${owner}"; alter table app.orders owner to "${owner}";
+          grant select, update on app.people, app.orders to "${analyst}", "${auditor}";
+          grant select (id) on app.people to "${analyst}" with grant option;
+          grant create on database "${database}" to "${owner}", "${analyst}"`)
+        if (endsSessions) await run(`grant pg_signal_backend to "${owner}"`)
+        await masking.send('PUT', db.replace(/\/databases\/.*/, ''), {})
+        const binding = bindingOf(isSuperuser ? target.url : target.urlOf('owner'))
+        const bound = await masking.send('PUT', db, { properties: { binding } })
+        assert.equal(bound.status, 201, bound.text)
+      })
+      afterEach(async () => {
+        for (const client of clients.splice(0)) await client.end().catch(() => {})
+      })
+      after(() => target[Symbol.asyncDispose]())
+
+      clause(
+        'ENF-476',
+        'A cursor from before a mask goes on reading neither in a session whose role was dropped (ENF-72). The notes name…',
+        async () => {
+          const reader = await openDropped(
+            String(analyst),
+            'begin; declare old cursor for select mail from app.people',
+            'fetch 1 from old',
+          )
+          const keeper = await openDropped(
+            String(analyst),
+            'declare kept cursor with hold for select mail from app.people',
+          )
+          await putRules()
+          if (endsSessions) await waitUntil('it ends', () => isOver(reader.client, 'fetch 1 from old'))
+          else {
+            const older = 'has a transaction that is older than a mask'
+            await untilNoted(`Session ${reader.pid} of ${reader.name} ${older}`)
+            await run(`select pg_terminate_backend(${reader.pid})`)
+          }
+          const { message } = await untilNoted(`1 session of ${keeper.name} began before the last mask`)
+          assert.ok(!(await isOver(keeper.client)))
+          await run(/To end them: (.*)\.$/.exec(message)?.[1] ?? '')
+          await waitUntil('it ends', () => isOver(keeper.client))
+        },
+      )
+
+      clause(
+        'ENF-475',
+        'A session whose role was dropped is in the way like one of a masked role, and is ended as such: where it holds…',
+        async () => {
+          await putRules()
+          const unmask = async () => {
+            await masking.send('DELETE', ruleUrl(db, 'people'))
+            await untilEnforced()
+          }
+          await unmask()
+          const holder = await openDropped(String(analyst), block)
+          await putRules()
+          if (!endsSessions) {
+            const { reason } = await report()
+            assert.ok(reason.includes(`session ${holder.pid} of ${holder.name} (night job) holds`), reason)
+            assert.ok(reason.includes(`SELECT pg_terminate_backend(${holder.pid})`), reason)
+            await run(`select pg_terminate_backend(${holder.pid})`)
+          }
+          await untilEnforced()
+          assert.ok(await isOver(holder.client))
+          assert.ok(await isDenied('select mail from app.people'))
+
+          await unmask()
+          const gid = `of ${analyst}`
+          const preparer = await openDropped(String(analyst), `${block}; prepare transaction '${gid}'`)
+          await putRules()
+          if (!isSuperuser) {
+            const { reason } = await report()
+            assert.ok(reason.includes(`prepared transaction '${gid}' of ${preparer.name} holds`), reason)
+            await run(`rollback prepared '${gid}'`)
+          }
+          await untilEnforced()
+          assert.ok(await isDenied('select mail from app.people'))
+
+          if (!endsSessions) return
+
+          const binding = isSuperuser ? target.database : target.connectAs('owner')
+          // A name is held by its transaction, whichever role is to own the schema.
+          const namer = await openDropped(
+            String(analyst),
+            `set role "${analyst}"`,
+            'begin; create schema masquerade_other',
+          )
+          const held = new NameHeld([{ pid: namer.pid }], undefined)
+          const named = await new NameHolders(0).clear(binding.sql, 'one', [], held)
+          assert.equal(named.dueMs, 0)
+          assert.ok(named.reason.includes(`session ${namer.pid} of ${namer.name}`), named.reason)
+          await waitUntil('it ends', () => isOver(namer.client))
+          const hoard = await openDropped(
+            String(analyst),
+            'select count(pg_advisory_lock(pg_backend_pid(), n)) from generate_series(1, 1001) n',
+          )
+          const { reason, dueMs } = await new LockHoards(0).clear(binding.sql, 'one', [])
+          assert.equal(dueMs, 0)
+          assert.ok(reason.includes(`session ${hoard.pid} of ${hoard.name} holds 100`), reason)
+          await waitUntil('it ends', () => isOver(hoard.client))
+          const waited = await openDropped(String(analyst))
+          await endInTheWay(binding.sql, [], [waited.pid])
+          await waitUntil('it ends', () => isOver(waited.client))
+        },
+      )
+
+      clause(
+        'ENF-477',
+        'When a role loses its exemption, sessions of the database whose roles were dropped end too, also where no turn…',
+        async () => {
+          await putRules()
+          await exempt(auditor)
+          await untilEnforced()
+          // No turn has seen the role of this session.
+          const cursor = await openDropped(
+            String(auditor),
+            'begin; declare raw cursor for select card from app.orders',
+            'fetch 1 from raw',
+          )
+          const other = await target.createRole(`other${made}`)
+          await exempt(`${auditor};${other}`)
+          await untilEnforced()
+          assert.ok(!(await isOver(cursor.client)), 'a further exemption ends nothing')
+          await exempt(other)
+          if (!endsSessions) {
+            await untilNoted(`Session ${cursor.pid} of ${cursor.name}`)
+            await run(`select pg_terminate_backend(${cursor.pid})`)
+          }
+          await waitUntil('it ends', () => isOver(cursor.client, 'fetch 1 from raw'))
+        },
+      )
+    })
+})
