@@ -7,11 +7,18 @@ const delays = /(?:post|pre)_auth_delay/
 const shortDelay = /^-[bEeFijlnOPsT]*W/
 
 /**
+ * PostgreSQL asks the locale of the server which bytes are white space. Beside those of ASCII these two are, in locales of one byte and in
+ * some others, also as bytes of a longer character.
+ */
+const otherSpace = /[\x85\xa0]/g
+
+/**
  * Refuses a client that has its session begin later. It only serves to debug a server. Meanwhile PostgreSQL has checked the
  * role that the session asks for, and shows no role to a turn that ends sessions.
  */
 export function refuseDelays(parameters: ReadonlyMap<string, string>): void {
-  const words = splitWords(parameters.get('options') ?? '')
+  const bytes = Buffer.from(parameters.get('options') ?? '').toString('latin1')
+  const words = splitWords(bytes.replaceAll(otherSpace, ' '))
   const names = [...parameters.keys(), ...words].map((name) => name.replaceAll('-', '_').toLowerCase())
   if (names.some((name) => delays.test(name)) || words.some((word) => shortDelay.test(word)))
     refuse('StartDelay')

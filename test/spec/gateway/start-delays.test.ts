@@ -47,5 +47,21 @@ forEachCluster((cluster) => {
       for (const options of ['-c search_path=W', '-c application_name=-W', '-cwork_mem=1MB -e'])
         assert.deepEqual(await show({ options }), '0', options)
     })
+
+    clause(
+      'GATE-332',
+      'A delay in `options` (GATE-321) is refused also behind white space of other locales than ASCII…',
+      async () => {
+        // The servers of the tests take these for letters.
+        for (const space of ['\u0085', '\u00a0', '\u00e0'])
+          for (const delay of ['-W1', '-eW 1', '-c\u00a0post_auth_delay=1'])
+            await assert.rejects(
+              show({ options: `-c application_name=x${space}${delay}` }),
+              /delays its own start/,
+              JSON.stringify(space + delay),
+            )
+        assert.equal(await show({ options: '-c application_name=caf\u00e9\u00a0W' }), '0')
+      },
+    )
   })
 })
