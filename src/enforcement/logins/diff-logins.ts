@@ -82,14 +82,15 @@ function diffLogin(
     if (!login.memberships.some((each) => each.role === of && isKept(each)))
       steps.push(grant(role, of, version))
   const isLosing = lost.length > 0 || reduced.length > 0
-  if ((isLosing && !login.mark.ending) || login.isAdopted)
+  // Also where it is marked already: another node that has ended its sessions does not remove this mark (`replaceMark`).
+  if (isLosing || login.isAdopted)
     steps.push(mark(role, login, isLosing || login.mark.ending ? ending : login.mark, sign))
   // By the name that it has: to be renamed it may have to wait as well.
   const former = quoteIdentifier(login.name)
   const revoking = [
     ...revokeAll(former, login, lost),
     ...alter(former, reduced),
-    ...(isLosing && !login.mark.ending ? [mark(former, login, ending, sign)] : []),
+    ...(isLosing ? [mark(former, login, ending, sign)] : []),
   ]
   return { login, steps, otherwise: lockOut(snapshot, login, lost, sign), revoking, isLosing }
 }
@@ -105,7 +106,7 @@ function lockOut(
   return [
     ...(login.canLogin ? [{ sql: `ALTER ROLE ${role} NOLOGIN`, why: 'it has more than it should' }] : []),
     ...revokeAll(role, login, lost),
-    ...(login.canLogin && !login.mark.ending ? [mark(role, login, endingOf(snapshot), sign)] : []),
+    ...(login.canLogin ? [mark(role, login, endingOf(snapshot), sign)] : []),
   ]
 }
 

@@ -9,12 +9,13 @@ import { idleMs } from '../lease.ts'
 import type { Note } from '../plan.ts'
 import { readMark } from '../read-replay.ts'
 import { type Applied, applyLogins, createLogin, dropLogin, renewPassword } from './apply-logins.ts'
-import { type LoginChange, type LoginPlan, mark } from './diff-logins.ts'
+import type { LoginChange, LoginPlan } from './diff-logins.ts'
 import { endLoginSessions, waitUntilGone } from './end-login-sessions.ts'
 import { noteIntruders } from './note-intruders.ts'
 import type { ObservedLogin } from './observe-logins.ts'
 import { findLogin, isEmpty, planLogins, refuse } from './plan-logins.ts'
 import type { LeftLogin, LoginOutcome, LoginPassword, LoginsOptions, SettledLogins } from './ports.ts'
+import { replaceMark } from './replace-mark.ts'
 import { noGrants, revokeLoginGrants } from './revoke-login-grants.ts'
 
 export type { LeftLogin, LoginKeys, LoginOutcome, LoginRights, LoginSource, SettledLogins } from './ports.ts'
@@ -31,6 +32,12 @@ const conflicts: readonly string[] = [
   sqlstate.internalError,
   sqlstate.uniqueViolation,
   sqlstate.duplicateObject,
+  sqlstate.undefinedObject,
+]
+
+const beaten: readonly string[] = [
+  sqlstate.lockNotAvailable,
+  sqlstate.internalError,
   sqlstate.undefinedObject,
 ]
 
@@ -271,7 +278,7 @@ export class Logins {
     const ended = await endLoginSessions(database, ending)
     // Undefined where the binding has one host.
     const left = database.primary() && (await readMark(database)).lsn
-    for (const login of ending) await this.#remark(database.sql, login, left)
+    for (const login of ending) await this.#remark(database, login, left)
     if (ended > 0) {
       this.#options.log.info({ ended }, 'sessions of login roles that lost rights ended')
       await waitUntilGone(database.sql, ending)
@@ -288,7 +295,7 @@ export class Logins {
     const { snapshot } = await planLogins(this.#options, database.sql, databaseId)
     const isDone = ({ oid, mark }: ObservedLogin) =>
       done.some((each) => each.oid === oid && each.left === mark.left)
-    for (const login of snapshot.logins.filter(isDone)) await this.#remark(database.sql, login, undefined)
+    for (const login of snapshot.logins.filter(isDone)) await this.#remark(database, login, undefined)
   }
 
   /** A principal that set its own password can connect to other databases of the server until the password expires. */
@@ -298,10 +305,9 @@ export class Logins {
     return ended
   }
 
-  async #remark(sql: Sql, login: ObservedLogin, left: string | undefined): Promise<void> {
+  async #remark(database: Database, login: ObservedLogin, left: string | undefined): Promise<void> {
     try {
-      const { keys } = this.#options
-      await sql.unsafe(mark(quoteIdentifier(login.name), login, { ending: false, left }, keys.sign).sql)
+      await replaceMark(database, login, left, this.#options.keys.sign)
     } catch (error) {
       if (!isBeaten(error)) throw error
     }
@@ -315,8 +321,7 @@ function blockedNote(role: string): Note {
 
 /** Another node or session made the same change at the same time. */
 function isBeaten(error: unknown): boolean {
-  const code = sqlstateOf(error)
-  return code === sqlstate.internalError || code === sqlstate.undefinedObject
+  return beaten.includes(sqlstateOf(error))
 }
 
 function pause(ms: number): Promise<void> {

@@ -35,6 +35,8 @@ export interface ObservedRole {
 /** A login role of this database, made by us. */
 export interface ObservedLogin extends ObservedRole {
   readonly mark: Mark
+  /** The transaction that wrote the mark: each loss is another one. */
+  readonly written: string
   /** Its mark is to be written anew: it was made for a database that is not bound any more, or signed with an older key. */
   readonly isAdopted: boolean
 }
@@ -88,8 +90,8 @@ export async function observeLogins(
     select from pg_catalog.pg_shdepend d join pg_catalog.pg_database b on b.datname = pg_catalog.current_database()
     where d.refclassid = 'pg_catalog.pg_authid'::pg_catalog.regclass and d.refobjid = r.oid and d.dbid in (0, b.oid) and ${how})`
   const isShort = sql`pg_catalog.pg_column_size(d.description) <= ${longestMark}`
-  const rows = await sql<(ObservedRole & { comment: string | null })[]>`
-    select r.oid::int8 as oid, r.rolname::text as name, case when ${isShort} then d.description end as comment, r.rolcanlogin as "canLogin",
+  const rows = await sql<(ObservedRole & { comment: string | null; written: string })[]>`
+    select r.oid::int8 as oid, r.rolname::text as name, case when ${isShort} then d.description end as comment, d.xmin::text as written, r.rolcanlogin as "canLogin",
       array_remove(array[case when r.rolsuper then 'NOSUPERUSER' end, case when r.rolbypassrls then 'NOBYPASSRLS' end,
         case when r.rolcreaterole then 'NOCREATEROLE' end, case when r.rolcreatedb then 'NOCREATEDB' end,
         case when r.rolreplication then 'NOREPLICATION' end, case when not r.rolinherit then 'INHERIT' end], null) as excess,

@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict'
+import { after, before, describe } from 'node:test'
+import pg from 'pg'
+import { openDatabase } from '../../../src/db/database.ts'
+import { diffLogins } from '../../../src/enforcement/logins/diff-logins.ts'
+import { writeMark } from '../../../src/enforcement/logins/mark.ts'
+import { type ObservedLogin, readFacts } from '../../../src/enforcement/logins/observe-logins.ts'
+import type { Step } from '../../../src/enforcement/plan.ts'
+import { clause } from '../../support/clause.ts'
+import { createTestLogins, testKeys } from '../../support/logins.ts'
+import { createMaskedDatabase } from '../../support/masked-database.ts'
+import { forEachCluster } from '../../support/postgres.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+
+/** Two nodes that change one login role at one moment. */
+forEachCluster((cluster) => {
+  describe('marks of login roles that lose something more', () => {
+    let target: Awaited<ReturnType<typeof createMaskedDatabase>>
+    let directory: ReturnType<typeof createTestLogins>
+    const run = async (text: string) => await target.database.sql.unsafe(text)
+
+    before(async () => {
+      target = await createMaskedDatabase(cluster)
+      directory = createTestLogins(target.database)
+    })
+    after(async () => {
+      directory.clear()
+      await directory.settle()
+      await target[Symbol.asyncDispose]()
+    })
+
+    clause(
+      'GATE-333',
+      'The mark of a login role whose sessions are to end is removed only where the role has lost nothing since…',
+      async () => {
+        const clerks = await target.createRole('clerks', 'NOLOGIN')
+        const doctors = await target.createRole('doctors', 'NOLOGIN')
+        const ana = directory.add('ana@contoso.com', [clerks, doctors])
+        const outcome = await directory.prepare(ana)
+        if (outcome.kind !== 'ready') assert.fail(JSON.stringify(outcome))
+        const { role, oid, password } = outcome.login
+        const { databaseId } = directory
+        const mark = (ending: boolean, left?: string) =>
+          `comment on role "${role}" is '${writeMark({ databaseId, principalId: ana, ending, left }, oid, testKeys.sign)}'`
+        const isEnding = async () => {
+          const [row] = await run(`select shobj_description(${oid}, 'pg_authid') as comment`)
+          return String(row?.comment).endsWith(' ending')
+        }
+        const waiting = `select from pg_locks where not granted and classid = 'pg_authid'::regclass and objid = ${oid}`
+
+        // A node ends sessions after one loss, while another one is about to commit the next.
+        await run(mark(true))
+        const other = new pg.Client({ connectionString: target.url })
+        await other.connect()
+        await other.query(`begin; revoke "${doctors}" from "${role}"`)
+        await other.query(mark(true))
+        let isSettled = false
+        const settling = directory.settle().finally(() => {
+          isSettled = true
+        })
+        await waitUntil('the sessions were ended', async () => isSettled || (await run(waiting)).length > 0)
+        const url = new URL(target.url)
+        url.username = encodeURIComponent(role)
+        url.password = encodeURIComponent(password)
+        const session = openDatabase({ url: url.href, poolSize: 1 })
+        await session.sql.unsafe(`set role "${doctors}"`)
+        await other.query('commit')
+        await other.end()
+        await settling
+        assert.ok(await isEnding(), 'the mark of the second loss')
+        directory.set(ana, { roles: [clerks] })
+        assert.equal((await directory.settle()).ended, 1)
+        assert.ok(!(await isEnding()))
+        await session.close()
+
+        // A node has seen sessions end at every server, and another one takes something since it has read the mark.
+        await run(`grant "${doctors}" to "${role}"`)
+        directory.set(ana, { roles: [clerks, doctors] })
+        await run(mark(false, '0/1'))
+        const node = directory.createNode(async () => {
+          await run(`begin; revoke "${doctors}" from "${role}"; ${mark(true)}; commit`)
+        })
+        await node.finishLeft(target.database, databaseId, [{ oid, left: '0/1' }])
+        assert.ok(await isEnding(), 'the mark of a loss after the look')
+
+        // A loss writes the mark anew where there is one already: its transaction tells the two apart.
+        const login: ObservedLogin = {
+          oid,
+          name: role,
+          canLogin: true,
+          excess: [],
+          isFresh: true,
+          memberships: [{ role: doctors, grantor: null, isPlain: true }],
+          intruders: [],
+          ownsRelations: false,
+          isGranted: false,
+          mark: { databaseId, principalId: ana, ending: true },
+          isAdopted: false,
+          written: '1',
+        }
+        const snapshot = {
+          ...(await readFacts(target.database.sql)),
+          logins: [login],
+          taken: new Set<string>(),
+          hasOthers: false,
+        }
+        const { changes } = diffLogins(snapshot, new Map(), testKeys.sign)
+        const marks = (steps: readonly Step[] = []) =>
+          steps.filter(({ sql }) => sql.endsWith(" ending'")).length
+        const [change] = changes
+        assert.deepEqual([change?.steps, change?.otherwise, change?.revoking].map(marks), [1, 1, 1])
+      },
+    )
+  })
+})
