@@ -140,6 +140,7 @@ export async function takeTurn<T>(
       guardedOwners: record?.guardedOwners ?? [],
       twinKeepers: record?.twinKeepers ?? [],
       kept: guard.isThere ? [] : ((await options.kept?.read(await readPlace(tx))) ?? []),
+      closesAll: !makesRecords,
     }
     const version = record?.version ?? ''
     const first = await plan(tx, facts, wanted, options.focus?.(wanted, version), mode, basics)

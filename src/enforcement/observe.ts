@@ -54,8 +54,11 @@ export async function observe(
   if (mode === 'all') refuseFlood(found)
   const everything = found.map(({ oid }) => oid)
   const { deferred, foreign } = mode === 'all' ? noneWaiting : await readDeferred(tx, everything, exemptRoles)
-  const waiting = found.filter(({ oid }) => deferred.has(oid))
-  const others = found.filter(({ oid }) => foreign.has(oid) && !deferred.has(oid))
+  // What the service keeps records of is read: else it would count as gone, and its records with it.
+  const kept = new Set(facts.kept.map(({ oid }) => oid))
+  const optional = found.filter(({ oid }) => foreign.has(oid) && !kept.has(oid))
+  const waiting = optional.filter(({ oid }) => deferred.has(oid))
+  const others = facts.closesAll ? [] : optional.filter(({ oid }) => !deferred.has(oid))
   // Closing comes before everything else, and there is nothing to close at views that may wait. What is too wide is closed later.
   const unread = mode === 'none' ? [...waiting, ...listUnread(others)] : listUnread(waiting)
   const left = new Set(unread)

@@ -33,6 +33,8 @@ export interface TurnFacts
   readonly printing?: Printing | undefined
   /** Records that the service keeps itself, where the database has none. */
   readonly kept: readonly StoredGuard[]
+  /** No turn comes after this one that closes what it leaves out. */
+  readonly closesAll?: boolean | undefined
 }
 
 interface BeginRow

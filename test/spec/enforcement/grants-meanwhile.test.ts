@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe } from 'node:test'
 import type { Database } from '../../../src/db/database.ts'
-import type { KeptRecords } from '../../../src/enforcement/guard/kept-records.ts'
-import type { StoredGuard } from '../../../src/enforcement/guard/stored-grants.ts'
 import type { ReconcileOptions } from '../../../src/enforcement/in-turn.ts'
 import { reconcile } from '../../../src/enforcement/reconcile.ts'
 import { PartlyEnforced } from '../../../src/enforcement/reconcile-by-relation.ts'
 import { clause } from '../../support/clause.ts'
 import { hookLease } from '../../support/hooked-lease.ts'
+import { keepInMemory } from '../../support/kept-in-memory.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
 import { forEachCluster } from '../../support/postgres.ts'
 import { listPrivileges } from '../../support/privileges.ts'
@@ -210,18 +209,7 @@ forEachCluster((cluster) => {
 
     clause('ENF-458', `${undone}…`, async () => {
       // The role of the binding may not make a place for its records: the service keeps them.
-      let records: readonly StoredGuard[] = []
-      const kept: KeptRecords = {
-        read: async () => [...records],
-        readCopy: async () => null,
-        copy: async () => {},
-        write: async (_, all) => {
-          records = all
-        },
-        clear: async () => {
-          records = []
-        },
-      }
+      const kept = keepInMemory()
       const binding = target.connectAs('owner')
       const turn = async (options?: Pick<ReconcileOptions, 'lease'>) => {
         await reconcile(binding, wanted('seer'), { ...options, kept }).catch((error: Error) =>

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe } from 'node:test'
-import type { KeptRecords } from '../../../src/enforcement/guard/kept-records.ts'
-import type { StoredGuard } from '../../../src/enforcement/guard/stored-grants.ts'
 import type { Rule } from '../../../src/enforcement/policy.ts'
 import { reconcile } from '../../../src/enforcement/reconcile.ts'
 import { clause } from '../../support/clause.ts'
+import { keepInMemory } from '../../support/kept-in-memory.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
 import { forEachCluster } from '../../support/postgres.ts'
 import { listPrivileges } from '../../support/privileges.ts'
@@ -622,18 +621,7 @@ forEachCluster((cluster) => {
       'SELECT of an exempt role that is revoked by hand, on the whole relation or on a column, stays revoked during masking…',
       async () => {
         // The role of the binding is no superuser, and may not make a place for its records: the service keeps them.
-        let records: readonly StoredGuard[] = []
-        const kept: KeptRecords = {
-          read: async () => [...records],
-          readCopy: async () => null,
-          copy: async () => {},
-          write: async (_, all) => {
-            records = all
-          },
-          clear: async () => {
-            records = []
-          },
-        }
+        const kept = keepInMemory()
         const turn = async (rules: readonly Rule[], ...exempt: (typeof names)[number][]) => {
           const wanted = policy(
             rules,
@@ -647,7 +635,7 @@ forEachCluster((cluster) => {
           reset role`)
         const before = await listSelect('ann')
         await turn(rules, 'seer', 'dan')
-        assert.equal(records.length, 2)
+        assert.equal(kept.count(), 2)
         await as(
           'owner',
           `revoke select (mail) on public.t from :seer;
