@@ -45,7 +45,7 @@ export async function lockNewConsent(
 
 /**
  * Locks both for a consent that the person gives on a page, in the order of ids as above. False: one of them is deleted. People who consent
- * to one client do not wait for each other.
+ * to one client do not wait for each other, nor for an import, which has objects that it changes up to its end: a wait keeps a connection.
  */
 export async function lockOwnConsent(
   tx: Query,
@@ -55,6 +55,13 @@ export async function lockOwnConsent(
 ): Promise<boolean> {
   const references = [{ key: userId, kind: 'user' as const }]
   const options = { givesRights: false }
-  const { container, objects } = await lockReferences(tx, tenantId, clientId, references, 'share', options)
+  const { container, objects } = await lockReferences(
+    tx,
+    tenantId,
+    clientId,
+    references,
+    'key share',
+    options,
+  )
   return container !== undefined && objects[0] !== undefined
 }

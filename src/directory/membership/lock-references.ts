@@ -5,8 +5,11 @@ import { isUuid } from '../../kernel/uuid.ts'
 import { type DirectoryObject, objectColumns } from '../objects/object-store.ts'
 import type { ObjectReference } from './object-reference.ts'
 
-/** `share` keeps others from changing or deleting the objects; `no key update` is for changing them. */
-export type LockStrength = 'share' | 'no key update'
+/**
+ * `key share` keeps others from deleting the objects: deletions lock them FOR UPDATE first. `share` keeps others from changing them too;
+ * `no key update` is for changing them.
+ */
+export type LockStrength = 'key share' | 'share' | 'no key update'
 
 export interface LockedReferences {
   readonly container: DirectoryObject | undefined

@@ -11,6 +11,7 @@ import { askDuring } from '../../support/in-flight.ts'
 import { addApplication, addPerson, type Person, trustService } from '../../support/issuer.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
 import { beginSignIn, redirectUri, signIn, signInDevice } from '../../support/sign-in.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 const scope = 'openid offline_access User.Read'
 const consented = scope.split(' ')
@@ -251,6 +252,33 @@ describe('token requests in flight', () => {
           select from delegated_permission where client_id = ${client.servicePrincipalId}`
         assert.equal(rows.count, 0, what)
       }
+    },
+  )
+
+  clause(
+    'TOK-186',
+    'Consent on the page does not wait for a write that changes the person or the client and does not delete them, …',
+    async () => {
+      const { database } = service
+      const [client, person] = [await addApplication(service, { properties }), await addPerson(service)]
+      const { url } = await beginSignIn(service, client.appId, 'openid Mail.Read')
+      const browser = new Browser(new URL(redirectUri).origin)
+      const page = await signIn(browser, await browser.open(url), person)
+      const ids = [client.servicePrincipalId, person.id]
+      await database.transaction(async (tx) => {
+        // As an import has the objects that it changes, up to its end.
+        await tx`select from directory_object where id = any(${ids}::uuid[]) order by id for no key update`
+        let next: typeof page | undefined
+        void browser.submit(page).then((shown) => {
+          next = shown
+        })
+        await waitUntil('the consent is answered', () => next !== undefined, { withinMs: 15_000 })
+        assert.ok(next?.url.searchParams.get('code'))
+      })
+      const rows = await database.sql`
+        select from delegated_permission
+        where client_id = ${client.servicePrincipalId} and user_id = ${person.id} and permission = 'Mail.Read'`
+      assert.equal(rows.count, 1)
     },
   )
 })
