@@ -122,13 +122,13 @@ const fixedProperties: Readonly<Record<string, readonly string[]>> = Object.from
   ]),
 )
 
-/** Changes that an object cannot have. */
+/** Changes that an object cannot have. Null in a line is a change of a value too; false and an empty list are none. */
 export async function findUpdateFaults(tx: Tx, limit: number): Promise<Fault[]> {
   const fixed = await tx<Fault[]>`
     select line, format('%s cannot be changed once the object is there.', name) as reason
     from import_update cross join lateral jsonb_array_elements_text(${tx.json(fixedProperties)}::jsonb -> kind) name
-    where properties ? name
-      and (case when properties -> name in ('false', '[]') then 'null' else properties -> name end)
+    where (properties ? name or name = any(cleared))
+      and (case when coalesce(properties -> name, 'null') in ('false', '[]') then 'null' else coalesce(properties -> name, 'null') end)
         <> (case when coalesce(stored -> name, 'null') in ('false', '[]') then 'null' else coalesce(stored -> name, 'null') end)
     order by 1 limit ${limit}`
   const groups = await tx<{ line: number; properties: JsonObject; merged: JsonObject }[]>`

@@ -269,6 +269,37 @@ describe('an import beside other writes', () => {
     },
   )
 
+  clause(
+    'DIR-420',
+    'Null in a line of an import for a property that only the creation of the object sets is a fault where the object has a value: …',
+    async () => {
+      const { applicationId, appId } = await addApplication(service)
+      const uniqueName = `unique-${randomUUID()}`
+      const admins = randomUUID()
+      const plain = randomUUID()
+      const group = { type: 'group', securityEnabled: true, mailEnabled: false }
+      await importLines([
+        { ...group, id: admins, displayName: 'Admins', isAssignableToRole: true, uniqueName },
+        { ...group, id: plain, displayName: 'Plain', isAssignableToRole: false, resourceBehaviorOptions: [] },
+      ])
+      const lines: readonly [name: string, line: object][] = [
+        ['isAssignableToRole', { type: 'group', id: admins, isAssignableToRole: null }],
+        ['uniqueName', { type: 'group', id: admins, description: 'x', uniqueName: null }],
+        ['appId', { type: 'application', id: applicationId, appId: null }],
+      ]
+      for (const [name, line] of lines)
+        assert.deepEqual(await faultsOf(importLines([line])), [
+          `1: ${name} cannot be changed once the object is there.`,
+        ])
+      const kept = await get(`/groups/${admins}?$select=isAssignableToRole,uniqueName`)
+      assert.deepEqual([kept.isAssignableToRole, kept.uniqueName], [true, uniqueName])
+      assert.equal((await get(`/applications/${applicationId}`)).appId, appId)
+      const nulls = { isAssignableToRole: null, resourceBehaviorOptions: null, uniqueName: null }
+      const { changed } = await importLines([{ type: 'group', id: plain, description: 'y', ...nulls }])
+      assert.equal(changed, 1, 'null for a property without a value says what is so')
+    },
+  )
+
   const refusedLines =
     'A line whose object is deleted or renamed while the import runs, or whose new object gets a unique name that…'
   const named = ({ name }: { name: string }, department: string) => ({
