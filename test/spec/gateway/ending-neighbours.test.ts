@@ -5,7 +5,7 @@ import { type Database, openDatabase } from '../../../src/db/database.ts'
 import { createNeighbourFinder } from '../../../src/enforcement/logins/find-neighbours.ts'
 import { writeMark } from '../../../src/enforcement/logins/mark.ts'
 import { clause } from '../../support/clause.ts'
-import { openDelayed } from '../../support/delayed-session.ts'
+import { besideDelayed, openDelayed } from '../../support/delayed-session.ts'
 import { createTestLogins, testKeys } from '../../support/logins.ts'
 import { createMaskedDatabase } from '../../support/masked-database.ts'
 import { forEachCluster } from '../../support/postgres.ts'
@@ -75,11 +75,12 @@ forEachCluster((cluster) => {
         assert.deepEqual(await found(), expected, 'its sessions at standbys are not known here')
         await mark(true)
         await clinic.createRole('stranger')
-        await using again = await openDelayed(clinic.database, clinic.urlOf('stranger'), '-W 30')
-        assert.deepEqual(await found(), expected, 'with a session that may be of the login role')
+        const { database } = clinic
+        const stranger = clinic.urlOf('stranger')
+        const delay = () => openDelayed(database, stranger, '-W 30')
+        assert.deepEqual(await besideDelayed(delay, found), expected, 'one that may be of the login role')
         await mark(false)
-        assert.deepEqual(await found(), [], 'the sessions were ended')
-        assert.equal(await again.isStarting(), true)
+        assert.deepEqual(await besideDelayed(delay, found), [], 'the sessions were ended')
       },
     )
 

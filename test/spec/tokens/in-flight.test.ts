@@ -257,7 +257,7 @@ describe('token requests in flight', () => {
 
   clause(
     'TOK-186',
-    'Consent on the page does not wait for a write that changes the person or the client and does not delete them, …',
+    'Consent on the page does not wait for an import that changes the person or the client and does not delete them. …',
     async () => {
       const { database } = service
       const [client, person] = [await addApplication(service, { properties }), await addPerson(service)]
