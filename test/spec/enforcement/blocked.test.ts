@@ -1,30 +1,20 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe } from 'node:test'
 import pg from 'pg'
+import { bindingsAt, block } from '../../support/blocking-sessions.ts'
 import { clause } from '../../support/clause.ts'
 import { bindingOf, createMaskedDatabase } from '../../support/masked-database.ts'
 import { freshDatabase, policyUrl, useMasking } from '../../support/masking.ts'
-import { forEachCluster, hasAllVariants } from '../../support/postgres.ts'
+import { forEachCluster } from '../../support/postgres.ts'
 import { holdsFor, waitUntil } from '../../support/wait-until.ts'
 
 const canary = 'zqcanary'
 const masking = useMasking({ MASQUERADE_AUDIT_SECONDS: '3600', MASQUERADE_LOCK_LIMIT_SECONDS: '1' })
 
-/** On PostgreSQL 15 a lock on a table keeps no grant from being changed; another grant does, on every version. */
-const block = `begin; lock table app.people in access exclusive mode; grant select (id) on app.people to public`
-
 type Note = { code: string; message: string }
 
-const bindings = [
-  { kind: "a superuser's binding", isSuperuser: true, endsSessions: true },
-  { kind: 'a binding that owns the tables', isSuperuser: false, endsSessions: true },
-  { kind: 'a binding that may not end sessions', isSuperuser: false, endsSessions: false },
-]
-
-const mostUsual = bindings.filter(({ isSuperuser, endsSessions }) => !isSuperuser && endsSessions)
-
 forEachCluster((cluster) => {
-  for (const { kind, isSuperuser, endsSessions } of hasAllVariants(cluster) ? bindings : mostUsual)
+  for (const { kind, isSuperuser, endsSessions } of bindingsAt(cluster))
     describe(`sessions in the way, with ${kind}`, () => {
       const db = freshDatabase()
       let target: Awaited<ReturnType<typeof createMaskedDatabase>>

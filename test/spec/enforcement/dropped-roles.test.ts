@@ -4,30 +4,20 @@ import pg from 'pg'
 import { LockHoards } from '../../../src/enforcement/sessions/lock-hoards.ts'
 import { NameHeld, NameHolders } from '../../../src/enforcement/sessions/name-holders.ts'
 import { endInTheWay } from '../../../src/enforcement/sessions/overdue-sessions.ts'
+import { bindingsAt, block } from '../../support/blocking-sessions.ts'
 import { clause } from '../../support/clause.ts'
 import { bindingOf, createMaskedDatabase } from '../../support/masked-database.ts'
 import { freshDatabase, policyUrl, ruleUrl, useMasking } from '../../support/masking.ts'
-import { forEachCluster, hasAllVariants } from '../../support/postgres.ts'
+import { forEachCluster } from '../../support/postgres.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 const masking = useMasking({ MASQUERADE_AUDIT_SECONDS: '3600', MASQUERADE_LOCK_LIMIT_SECONDS: '1' })
 
-/** On PostgreSQL 15 a lock on a table keeps no grant from being changed; another grant does, on every version. */
-const block = `begin; lock table app.people in access exclusive mode; grant select (id) on app.people to public`
-
 type Note = { code: string; message: string }
-
-const bindings = [
-  { kind: "a superuser's binding", isSuperuser: true, endsSessions: true },
-  { kind: 'a binding that owns the tables', isSuperuser: false, endsSessions: true },
-  { kind: 'a binding that may not end sessions', isSuperuser: false, endsSessions: false },
-]
-
-const mostUsual = bindings.filter(({ isSuperuser, endsSessions }) => !isSuperuser && endsSessions)
 
 /** A session outlives its role. A role with CREATEROLE makes another one, has it open a session, and drops it. */
 forEachCluster((cluster) => {
-  for (const { kind, isSuperuser, endsSessions } of hasAllVariants(cluster) ? bindings : mostUsual)
+  for (const { kind, isSuperuser, endsSessions } of bindingsAt(cluster))
     describe(`sessions of dropped roles, with ${kind}`, () => {
       const db = freshDatabase()
       let target: Awaited<ReturnType<typeof createMaskedDatabase>>
