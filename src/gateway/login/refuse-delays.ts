@@ -7,10 +7,10 @@ const delays = /(?:post|pre)_auth_delay/
 const shortDelay = /^-[bEeFijlnOPsT]*W/
 
 /**
- * PostgreSQL asks the locale of the server which bytes are white space. Beside those of ASCII these two are, in locales of one byte and in
- * some others, also as bytes of a longer character.
+ * PostgreSQL asks the locale of the server which bytes are white space. Beyond ASCII any byte may be, also as a part of a longer
+ * character. One that is a letter there hides no delay: it only joins words.
  */
-const otherSpace = /[\x85\xa0]/g
+const possibleSpace = /[\x80-\xff]/g
 
 /**
  * Refuses a client that has its session begin later. It only serves to debug a server. Meanwhile PostgreSQL has checked the
@@ -18,7 +18,7 @@ const otherSpace = /[\x85\xa0]/g
  */
 export function refuseDelays(parameters: ReadonlyMap<string, string>): void {
   const bytes = Buffer.from(parameters.get('options') ?? '').toString('latin1')
-  const words = splitWords(bytes.replaceAll(otherSpace, ' '))
+  const words = splitWords(bytes.replaceAll(possibleSpace, ' '))
   const names = [...parameters.keys(), ...words].map((name) => name.replaceAll('-', '_').toLowerCase())
   if (names.some((name) => delays.test(name)) || words.some((word) => shortDelay.test(word)))
     refuse('StartDelay')

@@ -63,5 +63,22 @@ forEachCluster((cluster) => {
         assert.equal(await show({ options: '-c application_name=caf\u00e9\u00a0W' }), '0')
       },
     )
+
+    clause(
+      'GATE-339',
+      'Every byte of `options` beyond ASCII counts as white space for GATE-332, whichever character it is a part of…',
+      async () => {
+        // The no-break space of KOI8-R, of code page 866 and of Mac OS Roman, as characters of UTF-8 carry these bytes, and U+FFFD.
+        for (const space of ['\u009a', '\u041a', '\u00ff', '\u0280', '\ufffd'])
+          for (const delay of ['-W1', '-eW 1', `-c${space}post_auth_delay=1`])
+            await assert.rejects(
+              show({ options: `-c application_name=x${space}${delay}` }),
+              /delays its own start/,
+              JSON.stringify(space + delay),
+            )
+        for (const options of ['-c application_name=\u041a\u0430W', '-c application_name=\u00e9-w'])
+          assert.equal(await show({ options }), '0', options)
+      },
+    )
   })
 })
