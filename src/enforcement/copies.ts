@@ -1,6 +1,6 @@
 import type { Pin, Relation, Snapshot } from './catalog.ts'
 import type { Policy, Rule } from './policy.ts'
-import { keyOf, type Masks } from './twins/assign-masks.ts'
+import { type Masks, placeOfRule } from './twins/assign-masks.ts'
 
 /**
  * Materialized views that were closed because of columns that are still masked, by oid, with the pins that say so. Their rows stay what
@@ -13,7 +13,7 @@ export function listCopied(
   masks: ReadonlyMap<number, Masks>,
 ): ReadonlyMap<number, readonly Pin[]> {
   const inView = new Map(relations.map((relation) => [relation.oid, relation]))
-  const present = new Set(rules.map((rule) => keyOf(rule.name, rule)))
+  const present = new Set(rules.map(placeOfRule))
   const renew = (pin: Pin): Pin[] => {
     const { source } = pin
     if (!source) return []
@@ -21,7 +21,7 @@ export function listCopied(
     if (!relation && !isWhole) return [pin]
     // Without the column no mask can be found by it: the rule that it had is all that is left.
     if (!relation?.columns.some(({ number }) => number === source.number))
-      return present.has(keyOf(pin.rule, pin)) ? [pin] : []
+      return present.has(placeOfRule(pin)) ? [pin] : []
     const rule = masks.get(source.oid)?.get(source.number)
     return rule ? [pinOf(rule, source)] : []
   }

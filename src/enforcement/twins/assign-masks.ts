@@ -27,7 +27,7 @@ export function assignMasks(
     snapshot.guards.flatMap(({ oid, pins }) =>
       pins.filter(({ computed }) => !computed).map((pin) => ({ oid, pin })),
     ),
-    ({ pin }) => keyOf(pin.rule, pin),
+    ({ pin }) => placeOfRule(pin),
   )
 
   const mask = (relation: Relation, column: Column, rule: AssignedRule, isOwn: boolean) => {
@@ -35,7 +35,7 @@ export function assignMasks(
     if (!isOwn && own.has(column.number)) return
     masks.set(relation.oid, own.set(column.number, fits(column, rule) ? rule : asDefault(rule)))
   }
-  for (const rule of policy.rules) {
+  const rules = policy.rules.map((rule) => {
     const target = `${rule.schema}.${rule.table}.${rule.column}`
     const relation = byName.get(nameOf(rule.schema, rule.table))
     const named = relation?.columns.find(({ name }) => name === rule.column)
@@ -43,17 +43,23 @@ export function assignMasks(
       mask(relation, named, rule, true)
       if (!fits(named, rule)) notes.push(doesNotFit(rule, target, named))
     }
-    const held = (pinned.get(keyOf(rule.name, rule)) ?? []).flatMap(({ oid, pin }) => {
+    return { rule, target, relation, named }
+  })
+  for (const { rule, target, relation, named } of rules) {
+    const held = (pinned.get(placeOfRule(rule)) ?? []).flatMap(({ oid, pin }) => {
       const place = byOid.get(oid)
       const column = place?.columns.find(({ number }) => number === pin.number)
-      return place && column ? [{ place, column }] : []
+      // One that another rule names by now is that rule's.
+      return place && column && (column === named || !masks.get(oid)?.has(pin.number))
+        ? [{ place, column }]
+        : []
     })
     for (const { place, column } of held) {
       if (column !== named) mask(place, column, rule, true)
       if (column.name !== rule.column) notes.push(renamed(target, place, column))
     }
     // A materialized view brings a rule in view whose table is not, where some tables are looked at.
-    const isElsewhere = !snapshot.isWhole && !relation && pinned.has(keyOf(rule.name, rule))
+    const isElsewhere = !snapshot.isWhole && !relation && pinned.has(placeOfRule(rule))
     if (!named && held.length === 0 && !isElsewhere) notes.push(missing(rule, target))
   }
   // A partition or child may compute a column otherwise than its parent does, which shows it. Ends: a round adds masks.
@@ -124,9 +130,9 @@ export function pinsOf(masks: Masks): Pin[] {
 
 // No name has a NUL.
 const nameOf = (schema: string, name: string) => `${schema}\0${name}`
-/** Of a rule, whose name may stand for another column later. */
-export const keyOf = (rule: string, { schema, table, column }: Pick<Pin, 'schema' | 'table' | 'column'>) =>
-  `${rule}\0${schema}\0${table}\0${column}`
+/** What a rule is known by: its name may stand for another column later, and the column has no other rule. */
+export const placeOfRule = ({ schema, table, column }: Pick<Rule, 'schema' | 'table' | 'column'>) =>
+  `${schema}\0${table}\0${column}`
 
 function asDefault(rule: Rule): Rule {
   return { ...rule, maskingFunction: 'Default' }

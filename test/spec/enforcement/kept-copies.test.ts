@@ -168,6 +168,64 @@ forEachCluster((cluster) => {
     )
 
     clause(
+      'ENF-495',
+      'A rule that is stored under another name, for the same schema, table and column, opens nothing: …',
+      async () => {
+        const named = (name: string) => ({ ...mail, name })
+        await turn()
+        await target.runAs(
+          'maker',
+          `create or replace view lair.view as select 1::int as id, ''::text as mail`,
+        )
+        await run('drop view lair.wide cascade; alter table app.people rename mail to kept')
+        await run(`alter table app.people add mail text; grant select on app.people to "${reader}"`)
+        for (const name of [mail.name, 'second', 'third']) {
+          const { notes } = await turn(policy([named(name), other]))
+          assert.deepEqual(
+            notes.map(({ code }) => code),
+            ['ColumnRenamed', 'CopyClosed'],
+            name,
+          )
+          await assert.rejects(target.runAs('reader', 'select kept from app.people'), /permission denied/)
+          assert.equal(
+            (await target.runAs('reader', 'select kept from masked_app.people'))[0]?.kept,
+            'XXXX',
+            name,
+          )
+          await isDenied('app.copy')
+        }
+        // A rule for the new name has its own function, in whatever order the two come.
+        const kept = rule('app.people.kept', 'Text', {
+          prefixSize: '2',
+          suffixSize: '0',
+          replacementString: '-',
+        })
+        for (const rules of [
+          [kept, named('fourth')],
+          [named('fifth'), kept],
+        ]) {
+          const { notes } = await turn(policy([...rules, other]))
+          assert.deepEqual(
+            notes.map(({ code }) => code),
+            ['CopyClosed'],
+          )
+          assert.equal(
+            (await target.runAs('reader', 'select kept from masked_app.people'))[0]?.kept,
+            `${canary.slice(0, 2)}-`,
+          )
+        }
+        await run('alter table app.people drop kept cascade')
+        for (const name of ['sixth', 'seventh']) {
+          await turn(policy([{ ...kept, name }, named(name), other]))
+          for (const one of ['app.copy', 'app.over']) await isDenied(one)
+        }
+        await turn(policy([named('eighth'), other]))
+        assert.deepEqual(await read('app.copy'), [{ mail: canary }])
+        await turn(policy([]))
+      },
+    )
+
+    clause(
       'ENF-483',
       'Every column of a filled materialized view that is closed because it reads something masked, or did so, counts as raw…',
       async () => {
