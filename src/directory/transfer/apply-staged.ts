@@ -128,7 +128,7 @@ async function applyObjects(
   let unchanged = known > 0 ? await dropUnchanged(tx) : 0
   const passwords = faults.length === 0 ? await makePasswords() : noPasswords
   faults.push(...passwords.faults)
-  if (known > unchanged) {
+  if (lines > unchanged) {
     faults.push(...(await lockUpdates(tx, tenantId, left())))
     unchanged += await dropUnchanged(tx)
   }

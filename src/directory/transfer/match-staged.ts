@@ -87,12 +87,22 @@ export async function dropUnchanged(tx: Tx): Promise<number> {
  * a lock, as most lines of a file change nothing. An assignment of an app role locks its resource first: of two transactions in a
  * deadlock PostgreSQL ends one, which is run again. From here to the commit no other write changes them, so all checks judge the
  * state that is written. Returns the lines whose object was deleted meanwhile, or lost the name that the line knows it by.
+ *
+ * DIR-421: the applications of new service principals are locked as well, before these are stored: a creation by a caller locks the
+ * application first, and then waits for the other service principal of its `appId`.
  */
 export async function lockUpdates(tx: Tx, tenantId: string, limit: number): Promise<Fault[]> {
   await tx`
     with locked as materialized (
       select o.id from directory_object o
-      where o.tenant_id = ${tenantId} and o.id in (select id from import_update) order by o.id for no key update
+      where o.tenant_id = ${tenantId} and o.id in (
+        select id from import_update
+        union all
+        select application.id from import_object created
+        join directory_object application on application.tenant_id = ${tenantId} and application.kind = 'application'
+          and application.app_id = created.properties ->> 'appId'
+        where created.kind = 'servicePrincipal')
+      order by o.id for no key update
     )
     select count(*) from locked`
   await tx`

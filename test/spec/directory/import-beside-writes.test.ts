@@ -36,7 +36,7 @@ describe('an import beside other writes', () => {
   const create = async (path: string, body: object) => {
     const { status, body: created, text } = await call('POST', path, body)
     assert.equal(status, 201, text)
-    return created as { id: string }
+    return created as { id: string; appId: string }
   }
   const nameOf = (word: string) => `${word}-${randomUUID()}@example.com`
   const user = (userPrincipalName: string) => ({
@@ -110,7 +110,11 @@ describe('an import beside other writes', () => {
       }
       const importing = importLines(lines)
       importing.catch(() => {})
-      await waitUntil('the import waits', async () => (await waiting('%import\\_%')) > 0)
+      // Behind its last lock of objects it waits for the counter.
+      await waitUntil(
+        'the import waits',
+        async () => (await waiting('%import\\_%')) + (await waiting('%into revision\\_counter%')) > 0,
+      )
       return { importing, sent }
     })
     return { importing, answers: await Promise.all(sent) }
@@ -513,6 +517,88 @@ describe('an import beside other writes', () => {
         const doubled = { ...lineOf(await addUser()) }
         assert.deepEqual(await faultsOf(importLines([doubled, doubled])), ['2: It says the same as line 1.'])
       }
+    },
+  )
+
+  clause(
+    'DIR-421',
+    'A service principal that an import creates has the app roles that its application has then, also where a caller changes these…',
+    async (t) => {
+      const role = (value: string) => ({
+        id: randomUUID(),
+        value,
+        displayName: value,
+        description: value,
+        allowedMemberTypes: ['User'],
+        isEnabled: true,
+      })
+      const register = async () => {
+        const { id, appId } = await create('/applications', {
+          displayName: 'One',
+          appRoles: [role('Former')],
+        })
+        const line = { type: 'servicePrincipal', id: randomUUID(), appId, displayName: 'One' }
+        const path = `/applications/${id}`
+        return { appId, line, path, change: () => call('PATCH', path, { appRoles: [role('Later')] }) }
+      }
+      const rolesOf = async (id: string) =>
+        (await get(`/servicePrincipals/${id}`)).appRoles.map(({ value }: { value: string }) => value)
+      /** Sends the request before this statement of the import, and goes on when it is answered or waits. */
+      const sendBefore = (form: RegExp, send: () => Promise<TestResponse>) => {
+        const sent: Promise<TestResponse>[] = []
+        const { watch, isDone } = actOnceBefore(form, async () => {
+          let isAnswered = false
+          const answer = send()
+          sent.push(answer)
+          void answer.then(() => {
+            isAnswered = true
+          })
+          await waitUntil('it is answered or waits', async () => isAnswered || (await waiting('%')) > 0)
+        })
+        return { watch, isDone, answer: async () => await sent[0] }
+      }
+
+      await t.test('a change that is about to commit', async () => {
+        const { line, change } = await register()
+        const { importing, answers } = await importWhile([line], [change])
+        assert.equal(answers[0]?.status, 204, answers[0]?.text)
+        assert.equal((await importing).created, 1)
+        assert.deepEqual(await rolesOf(line.id), ['Later'])
+      })
+      await t.test('a change behind the lines', async () => {
+        const { line, change } = await register()
+        const { watch, isDone, answer } = sendBefore(/^\s*create temporary table import_kind/, change)
+        assert.equal((await importLines([line], { watch })).created, 1)
+        assert.ok(isDone())
+        assert.equal((await answer())?.status, 204)
+        assert.deepEqual(await rolesOf(line.id), ['Later'])
+      })
+      await t.test('a deletion of the application behind the lines', async () => {
+        const { line, path } = await register()
+        const { watch, isDone, answer } = sendBefore(/^\s*create temporary table import_kind/, () =>
+          call('DELETE', path),
+        )
+        assert.equal((await importLines([line], { watch })).created, 1)
+        assert.ok(isDone())
+        assert.equal((await answer())?.status, 204)
+        assert.equal((await call('GET', `/servicePrincipals/${line.id}`)).status, 404, 'it goes along')
+      })
+      await t.test('another service principal of the application', async () => {
+        const { line, appId } = await register()
+        let attempts = 0
+        const { watch, isDone, answer } = sendBefore(/^\s*select properties ->> 'appId' as "appId"/, () =>
+          call('POST', '/servicePrincipals', { appId }),
+        )
+        const counted = (tx: Tx) => {
+          attempts++
+          return watch(tx)
+        }
+        assert.equal((await importLines([line], { watch: counted })).created, 1)
+        assert.ok(isDone())
+        const refused = await answer()
+        assert.equal(refused?.status, 400, refused?.text)
+        assert.equal(attempts, 1, 'no deadlock')
+      })
     },
   )
 
