@@ -12,7 +12,8 @@ export interface StandbyEnding {
 
 /**
  * Ends sessions at a standby of roles that lost their exemption: their open cursors go on, and what ends sessions at the primary
- * is not replayed. `isReplayed`: sessions that begin from now on read through masks, so those of now alone stay on the list.
+ * is not replayed. `isReplayed`: sessions that begin from now on read through masks, so those of now alone stay on the list. Those that
+ * PostgreSQL is starting end then: before, a slow server would lose all that start at each turn, whatever their role.
  */
 export async function endAtStandby(
   { sql }: Pick<Database, 'sql'>,
@@ -21,10 +22,10 @@ export async function endAtStandby(
   isReplayed: boolean,
 ): Promise<StandbyEnding> {
   const whole = entries.filter(({ pid }) => pid === undefined)
-  const unshown = await findUnshown(sql, whole.length > 0)
+  const unshown = await findUnshown(sql, isReplayed && whole.length > 0)
   const { sessions, roles } = await findDue(sql, entries, () => true)
   const notes = await endEach(sql, sessions, standby)
-  const late = await endUnshown(sql, unshown, entries, roles, standby)
+  const late = await endUnshown(sql, unshown, entries, isReplayed ? roles : new Set(), standby)
   return {
     notes: [...notes, ...late.notes],
     open: [...(isReplayed ? [] : whole), ...sessions.map((one) => listSession(one, standby)), ...late.open],

@@ -110,5 +110,20 @@ forEachCluster((cluster) => {
           await assert.rejects(delayed.query(read), /terminat|connection error/)
         },
       )
+
+      clause(
+        'ENF-490',
+        'Sessions that a standby is starting end by ENF-438 when the standby has replayed that a role lost its exemption…',
+        async () => {
+          const [{ role } = {}] = await run(`select oid::int8 as role from pg_roles where rolname = '${bob}'`)
+          const place = 'standby:5432'
+          const entry = { role, name: String(bob), place }
+          await using stranger = await delay('stranger', '-W 30')
+          for (const turn of ['the first', 'a later one']) {
+            assert.deepEqual(await endAtStandby(binding, place, [entry], false), { notes: [], open: [entry] })
+            assert.equal(await stranger.isOpen(), true, turn)
+          }
+        },
+      )
     })
 })
