@@ -6,6 +6,7 @@ import { readersOf, readRoutines } from '../exposures/definer-functions.ts'
 import type { Scene } from '../exposures/exposure.ts'
 import { lockTimeoutMs, setScene } from '../exposures/find-exposures.ts'
 import type { Claimant } from '../guard/claim.ts'
+import { listExemptOids } from '../guard/guard-steps.ts'
 import type { Outcome, PolicySource } from '../in-turn.ts'
 import { everybody } from '../names.ts'
 import { reconcile } from '../reconcile.ts'
@@ -122,20 +123,20 @@ async function readFunctions(scene: Scene, roles: readonly string[]) {
   return found
 }
 
-/** Sessions of roles that lose an exemption are ended: an open cursor would go on returning raw rows. */
+/** Sessions that `writeExempt` would list and `findSessions` find: an open cursor would go on returning raw rows. */
 async function readWithdrawn(sql: Sql, { snapshot, desired }: Outcome) {
-  const before = snapshot.exempt.includes(everybody) ? [...snapshot.roles.keys()] : snapshot.exempt
-  const after = new Set(desired.recordedExempt)
-  if (desired.masked.length === 0 || after.has(everybody)) return []
-  const isAdminNoMore = ({ oid }: { oid: number }) =>
-    snapshot.adminOids.includes(oid) && !desired.adminOids.includes(oid)
-  const admins = [...snapshot.roles.values()].filter(isAdminNoMore).map(({ name }) => name)
-  const lost = new Set([...before, ...admins])
-  const roles = [...lost].filter((role) => !after.has(role) && !snapshot.roles.get(role)?.superuser)
-  const sessions = await readSessions(
-    sql,
-    roles.filter((role) => role !== snapshot.user),
-  )
+  const { exempt, roles } = snapshot
+  if (desired.masked.length === 0 || desired.recordedExempt.includes(everybody)) return []
+  const before = snapshot.exemptOids ?? listExemptOids(roles, exempt)
+  const after = listExemptOids(roles, desired.recordedExempt)
+  const admins = snapshot.adminOids.filter((oid) => !desired.adminOids.includes(oid))
+  const isLosing = snapshot.exemptOids === null || before.some((oid) => !after.includes(oid))
+  const sessions = await sql<LiveSession[]>`
+    select ${sessionColumns(sql)} from pg_catalog.pg_stat_activity a left join pg_catalog.pg_roles r on r.oid = a.usesysid
+    where a.datname = current_database() and a.usesysid <> all(${after}::int8[]::oid[])
+      and (${exempt.includes(everybody)} or a.usesysid = any(${[...before, ...admins]}::int8[]::oid[]) or ${isLosing} and r.oid is null)
+      and r.rolname is distinct from current_user and r.rolsuper is not true
+    order by a.backend_start, a.pid`
   return sessions.map((session) => ({ ...session, reason: 'its role loses an exemption' }))
 }
 

@@ -215,5 +215,40 @@ forEachCluster((cluster) => {
           await waitUntil('it ends', () => isOver(cursor.client, 'fetch 1 from raw'))
         },
       )
+
+      clause(
+        'ENF-491',
+        'The impact of a proposed policy (MASK-137) lists the sessions that end by ENF-226 and ENF-477, also of roles that were…',
+        async () => {
+          await putRules()
+          const clerk = await target.createRole('clerk')
+          await exempt(`${auditor};${clerk}`)
+          await untilEnforced()
+          const { pid, client } = await openDropped(String(auditor))
+          const session = new pg.Client({ connectionString: target.urlOf('clerk') })
+          session.on('error', () => {})
+          await session.connect()
+          clients.push(session)
+          const { rows } = await session.query('select pg_backend_pid() as pid')
+          const preview = async (exemptPrincipals: unknown[]) => {
+            const properties = { policy: { dataMaskingState: 'Enabled', exemptPrincipals } }
+            const url = `${policyUrl(db)}/impact?api-version=2026-11-01`
+            const { ended } = (await masking.send('POST', url, { properties })).body
+            return ended.map((one: { pid: number }) => one.pid).sort()
+          }
+          const both = [pid, rows[0].pid].sort()
+          assert.deepEqual(await preview([auditor, clerk]), [])
+          assert.deepEqual(await preview([clerk]), [pid])
+          assert.deepEqual(await preview([auditor]), both)
+          // By its OID: the policy names no role any more.
+          await run(`alter role "${clerk}" rename to "${clerk} renamed"`)
+          assert.deepEqual(await preview([auditor, clerk]), both)
+          await run(`alter role "${clerk} renamed" rename to "${clerk}"`)
+          if (!endsSessions) return
+          await exempt(clerk)
+          await waitUntil('what was listed ends', () => isOver(client))
+          assert.ok(!(await isOver(session)))
+        },
+      )
     })
 })
