@@ -22,7 +22,6 @@ export async function requireAssignment(
   userId: string,
 ): Promise<void> {
   const { servicePrincipalId } = clientFactsOf(client)
-  const { isRequired, isAssigned } = await readHeldAppRoles(sql, tenantId, userId, servicePrincipalId)
-  if (isRequired && !isAssigned)
-    throw new errors.AccessDenied('the user is not assigned to a role of the application')
+  const { isAdmitted } = await readHeldAppRoles(sql, tenantId, userId, servicePrincipalId)
+  if (!isAdmitted) throw new errors.AccessDenied('the user is not assigned to a role of the application')
 }

@@ -2,8 +2,8 @@ import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import type { Json, JsonObject } from '../entities/property.ts'
 import { isJsonObject } from '../entities/storable.ts'
-import { createSqlGraph } from '../membership/sql-graph.ts'
 import type { DirectoryObject } from '../objects/object-store.ts'
+import { findHeldRoles } from './find-assigned.ts'
 
 /** Stands for access without a role, for resources that define none. */
 export const noRoleId = '00000000-0000-0000-0000-000000000000'
@@ -45,12 +45,10 @@ export function checkAppRoles(changes: JsonObject): void {
   }
 }
 
-/** The roles of an application that a user holds, directly and through groups. */
+/** What the assignments of an application give to a user, directly and through groups. */
 export interface HeldAppRoles {
-  /** True when the user has any assignment, also one without a role. */
-  readonly isAssigned: boolean
-  /** The application admits only users that are assigned. */
-  readonly isRequired: boolean
+  /** False where the application admits only users that are assigned, with a role or without one, and the user is not. */
+  readonly isAdmitted: boolean
   /** Values of the roles, for the claim `roles`. */
   readonly values: readonly string[]
 }
@@ -61,25 +59,15 @@ export async function readHeldAppRoles(
   userId: string,
   servicePrincipalId: string,
 ): Promise<HeldAppRoles> {
-  const rows = await sql<{ principal_id: string; kind: string; role_id: string }[]>`
-    select granted.principal_id, principal.kind, granted.app_role_id as role_id
-    from app_role_assignment granted
-    join directory_object principal on principal.tenant_id = granted.tenant_id and principal.id = granted.principal_id
-    where granted.tenant_id = ${tenantId} and granted.resource_id = ${servicePrincipalId}
-      and principal.deleted_at is null and (principal.kind = 'group' or principal.id = ${userId})`
-  const groups = rows.filter(({ kind }) => kind === 'group').map(({ principal_id }) => principal_id)
-  const own =
-    groups.length === 0 ? [] : await createSqlGraph(sql).groupsAmong(tenantId, userId, [...new Set(groups)])
-  const held = rows.filter(({ kind, principal_id }) => kind !== 'group' || own.includes(principal_id))
   const [resource] = await sql<{ properties: JsonObject }[]>`
     select properties from directory_object where tenant_id = ${tenantId} and id = ${servicePrincipalId}`
-  const ids = new Set(held.map(({ role_id }) => role_id))
-  const values = rolesIn(resource?.properties.appRoles)
+  const roles = rolesIn(resource?.properties.appRoles)
+  const isRequired = resource?.properties.appRoleAssignmentRequired === true
+  if (!isRequired && roles.length === 0) return { isAdmitted: true, values: [] }
+  const [held] = await findHeldRoles(sql, tenantId, [{ userId, clientId: servicePrincipalId }])
+  const ids = new Set(held)
+  const values = roles
     .filter(({ id, isEnabled }) => isEnabled !== false && ids.has(String(id)))
     .flatMap(({ value }) => (typeof value === 'string' ? [value] : []))
-  return {
-    isAssigned: held.length > 0,
-    isRequired: resource?.properties.appRoleAssignmentRequired === true,
-    values,
-  }
+  return { isAdmitted: !isRequired || ids.size > 0, values }
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
+import { readHeldAppRoles } from '../../../src/directory/app-roles/app-roles.ts'
 import { permissionId } from '../../../src/directory/applications/api-principal.ts'
 import { importDirectory } from '../../../src/directory/transfer/import-directory.ts'
 import { Browser } from '../../support/browser.ts'
@@ -339,6 +340,59 @@ describe('roles of applications', () => {
       const refused = await signIn(browser, await browser.open(url), stranger)
       assert.equal(refused.url.searchParams.get('error'), 'access_denied')
       assert.equal(refused.url.searchParams.get('code'), null)
+    },
+  )
+
+  clause(
+    'TOK-187',
+    'A token for a person costs the same however many assignments its client has: …',
+    async () => {
+      const { database, tenantId } = service
+      const reader = role('Reader')
+      const { servicePrincipalId: resourceId } = await addWithRoles([reader])
+      await requireAssignments(service, resourceId)
+      const [person, stranger] = [await directory.user(), await directory.user()]
+      const [inner, outer] = [await directory.group(), await directory.group()]
+      await directory.join(person, inner)
+      await directory.join(inner, outer)
+      await database.sql`
+        with made as (
+          insert into directory_object (tenant_id, id, kind, properties)
+          select ${tenantId}, gen_random_uuid(), kind, jsonb_build_object('displayName', 'Other', 'userPrincipalName', 'other-' || n)
+          from generate_series(1, 1000) as n, unnest(array['user', 'group']) as kind
+          returning id
+        )
+        insert into app_role_assignment (tenant_id, principal_id, resource_id, app_role_id)
+        select ${tenantId}, id, ${resourceId}, ${reader.id} from (select id from made union all select ${outer}) as given`
+      const look = (user: string) =>
+        database.transaction(async (tx) => {
+          const held = await readHeldAppRoles(tx, tenantId, user, resourceId)
+          const [read] = await tx<{ rows: number }[]>`
+            select (seq_tup_read + idx_tup_fetch)::int as rows from pg_stat_xact_user_tables where relname = 'app_role_assignment'`
+          return { ...held, rows: read?.rows ?? 0 }
+        })
+      const { rows: few, ...held } = await look(person)
+      assert.ok(few < 100, `${few} assignments were read`)
+      assert.deepEqual(held, { isAdmitted: true, values: ['Reader'] })
+      const { rows: none, ...lacking } = await look(stranger)
+      assert.deepEqual(lacking, { isAdmitted: false, values: [] })
+      assert.ok(none < 100, `${none} assignments were read`)
+
+      const remove = (id: string) =>
+        ask('DELETE', `/groups/${id}`, undefined, [
+          'Group.ReadWrite.All',
+          'RoleManagement.ReadWrite.Directory',
+        ])
+      const restore = (id: string) =>
+        database.sql`update directory_object set deleted_at = null where tenant_id = ${tenantId} and id = ${id}`
+      for (const group of [inner, outer]) {
+        assert.equal((await remove(group)).status, 204)
+        assert.equal((await look(person)).isAdmitted, false, 'a deleted group gives nothing')
+        await restore(group)
+      }
+      assert.equal((await look(person)).isAdmitted, true)
+      await database.sql`update directory_object set deleted_at = now() where tenant_id = ${tenantId} and id = ${person}`
+      assert.equal((await look(person)).isAdmitted, false, 'nor is a deleted person admitted')
     },
   )
 })
