@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { after, before, describe } from 'node:test'
-import type { Database } from '../../../src/db/database.ts'
+import { type Database, openDatabase } from '../../../src/db/database.ts'
 import { UnreadableAnswer } from '../../../src/db/guard-answers.ts'
 import { ConnectionFailure } from '../../../src/db/sqlstate.ts'
 import { findExposures } from '../../../src/enforcement/exposures/find-exposures.ts'
@@ -10,6 +11,7 @@ import { judgeUnfinished } from '../../../src/enforcement/states/judge-unfinishe
 import { clause } from '../../support/clause.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
 import { forEachCluster } from '../../support/postgres.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 const canary = 'zqcanary'
 
@@ -158,6 +160,55 @@ forEachCluster((cluster) => {
         await readAs('analyst', `revoke all on masked_lair.wide from ${others.join()}`)
         await reconcile(target.database, policy([mail]))
         assert.deepEqual(await run(`select from pg_class where relname = 'wide'`), [])
+        await reconcile(target.database, policy([]))
+      },
+    )
+
+    clause(
+      'ENF-496',
+      'However long the definition of a view is, and however many masked relations its constants name, a turn searches the rule of its twin once…',
+      async () => {
+        await run(`create schema if not exists lair authorization "${analyst}"`)
+        // A session counts for certain what it did when it ends.
+        const turn = async () => {
+          const session = openDatabase({ url: target.url })
+          await reconcile(session, policy([mail])).finally(() => session.close())
+        }
+        const countLooks = async () => {
+          const [row] = await run(`select s.idx_scan::int as count from pg_stat_all_tables s
+            join pg_class c on c.reltoastrelid = s.relid where c.oid = 'pg_rewrite'::regclass`)
+          return Number(row?.count)
+        }
+        const numbers = Array.from({ length: 60 }, (_, at) => at)
+        await readAs(
+          'analyst',
+          numbers
+            .map(
+              (at) =>
+                `create table lair.table${at} (); create view lair.view${at} as select mail from app.people`,
+            )
+            .join(';'),
+        )
+        await turn()
+        // So long that each look at the rule is one into its TOAST table, which the server counts.
+        const long = Array.from({ length: 300 }, () => `'${randomBytes(100).toString('hex')}'`).join()
+        const looks: number[] = []
+        for (const named of ['table', 'view']) {
+          const names = numbers.map((at) => `'lair.${named}${at}'::regclass`).join()
+          await readAs(
+            'analyst',
+            `create view lair.long as select mail, array[${names}] as names, array[${long}] as long from app.people`,
+          )
+          const before = await countLooks()
+          await turn()
+          await waitUntil('the turn is counted', async () => (await countLooks()) > before)
+          looks.push((await countLooks()) - before)
+          assert.deepEqual(await readAs('analyst', 'select mail from masked_lair.long'), [{ mail: 'XXXX' }])
+          await readAs('analyst', 'drop view lair.long')
+          await turn()
+        }
+        const [plain = 0, masked = 0] = looks
+        assert.ok(masked < plain + numbers.length / 2, `${plain} and ${masked}`)
         await reconcile(target.database, policy([]))
       },
     )
