@@ -150,6 +150,97 @@ forEachCluster((cluster) => {
     assert.deepEqual(cut, [{ id: person }])
   })
 
+  clause(
+    'DIR-422',
+    'An upgrade ends assignments of app roles that earlier imports had dropped, and gives service principals the roles of…',
+    async () => {
+      await using test = await createEmptyDatabase(cluster)
+      const { sql } = test.database
+      await migrate(test.database, readMigrations().slice(0, 61))
+      const [instance] = await sql<{ tenantId: string }[]>`select tenant_id as "tenantId" from instance`
+      const tenantId = instance?.tenantId ?? ''
+      const add = async (kind: string, properties: Parameters<typeof sql.json>[0], isDeleted = false) => {
+        const id = randomUUID()
+        await sql`
+          insert into directory_object (tenant_id, id, kind, properties, deleted_at)
+          values (${tenantId}, ${id}, ${kind}, ${sql.json(properties)}, ${isDeleted ? sql`now()` : sql`null`})`
+        return id
+      }
+      const noRole = '00000000-0000-0000-0000-000000000000'
+      const person = await add('user', { userPrincipalName: 'a@example.com' })
+      const team = await add('group', { displayName: 'Team' })
+      const [kept, dropped] = [randomUUID(), randomUUID()]
+      const listOf = (ids: readonly string[]) => ids.map((id) => ({ id: id.toUpperCase(), value: id }))
+      /** A service principal with these roles whose application has others, or that has none. */
+      const addClient = async (
+        roles: readonly string[],
+        ofApplication?: readonly string[],
+        isDeleted = false,
+      ) => {
+        const appId = randomUUID()
+        if (ofApplication)
+          await add('application', {
+            appId,
+            ...(ofApplication.length > 0 && { appRoles: listOf(ofApplication) }),
+          })
+        const appRoles = roles.length > 0 ? { appRoles: listOf(roles) } : {}
+        const id = await add('servicePrincipal', { appId, displayName: 'One', ...appRoles }, isDeleted)
+        for (const principal of [person, team])
+          for (const role of [kept, dropped, noRole])
+            await sql`
+              insert into app_role_assignment (tenant_id, principal_id, resource_id, app_role_id)
+              values (${tenantId}, ${principal}, ${id}, ${role})`
+        return id
+      }
+      const cases = [
+        { id: await addClient([kept, dropped], [kept]), left: [kept], roles: [kept] },
+        { id: await addClient([kept, dropped], [kept], true), left: [kept], roles: [kept] },
+        { id: await addClient([kept], [kept]), left: [kept], roles: [kept] },
+        { id: await addClient([kept]), left: [kept], roles: [kept] },
+        { id: await addClient([kept, dropped]), left: [kept, dropped], roles: [kept, dropped] },
+        { id: await addClient([]), left: [], roles: [] },
+        { id: await addClient([], [kept]), left: [kept], roles: [kept] },
+        // The service principal alone may have been given roles.
+        { id: await addClient([kept], []), left: [kept], roles: [kept] },
+      ]
+      await sql`delete from change_log`
+      await migrate(test.database)
+      for (const [at, { id, left, roles }] of cases.entries()) {
+        const rows = await sql<{ role: string }[]>`
+          select app_role_id as role from app_role_assignment where resource_id = ${id} order by 1`
+        const expected = [noRole, ...left].flatMap((role) => [role, role]).sort()
+        assert.deepEqual(rows.map(({ role }) => role).sort(), expected, `case ${at}`)
+        const [principal] = await sql<{ properties: { appRoles?: { value: string }[] } }[]>`
+          select properties from directory_object where id = ${id}`
+        assert.deepEqual(
+          (principal?.properties.appRoles ?? []).map(({ value }) => value),
+          roles,
+          `case ${at}`,
+        )
+      }
+      const audited = await sql<{ target: string; before: object }[]>`
+        select target, before from audit_event where action = 'revoke app role' and before ->> 'resourceId' = ${cases[0]?.id ?? ''}
+        order by target`
+      const before = { appRoleId: dropped, resourceId: cases[0]?.id }
+      assert.deepEqual(audited, [
+        { target: `/groups/${team}`, before },
+        { target: `/users/${person}`, before },
+      ])
+      const logged = await sql<{ kind: string }[]>`select kind from change_log`
+      assert.deepEqual(
+        logged.map(({ kind }) => kind),
+        ['rewritten'],
+        'nodes load the directory anew',
+      )
+
+      await using other = await createEmptyDatabase(cluster)
+      await migrate(other.database, readMigrations().slice(0, 61))
+      await other.database.sql`delete from change_log`
+      await migrate(other.database)
+      assert.equal((await other.database.sql`select from change_log`).length, 0, 'where nothing was left')
+    },
+  )
+
   it('rolls everything back when one migration fails', async () => {
     await using test = await createTestDatabase(cluster)
     const { sql } = test.database
