@@ -32,15 +32,15 @@ export function mayBeLoginRole(role: string, principalName: string): boolean {
 }
 
 /**
- * The texts by which a login role, folded, tells its principal: the part up to the first slash with the slash, and the visible
- * part of a hashed name. One of them is the principal's name with a slash, after `_` where it is reserved, cut to `visibleBytes`.
- * New names have no slash.
+ * The texts by which a login role, folded, tells its principal: the parts up to a slash with the slash, and the visible part of
+ * a hashed name. One of them is the principal's name with a slash, after `_` where it is reserved, cut to `visibleBytes`. New names have
+ * no slash; those of earlier releases may, and a role that is not hashed has its last one within `maxBytes`.
  */
 export function listRoleStarts(role: string): string[] {
-  const slash = role.indexOf('/')
-  if (slash < 0) return []
+  const slashes = [...role.matchAll(/\//g)].map(({ index }) => index)
+  const near = slashes.filter((index, at) => at === 0 || index < maxBytes)
   const [, head] = hashedName.exec(role) ?? []
-  return [role.slice(0, slash + 1), ...(head === undefined ? [] : [head])]
+  return [...near.map((index) => role.slice(0, index + 1)), ...(head === undefined ? [] : [head])]
 }
 
 function cut(name: string): string {

@@ -28,7 +28,7 @@ interface Row {
 /**
  * The rights that the staged lines of an import gave: members and owners of groups that carry rights, at any depth,
  * members of directory roles, new objects whose id, name or login role already has rights, and all of these for objects that the
- * import enabled. New names are ASCII (DIR-168): their characters are bytes.
+ * import enabled. New names are ASCII (DIR-168): their characters are bytes. Those of enabled objects may be older (DIR-423).
  */
 export async function findImportedRights(
   tx: Tx,
@@ -78,7 +78,9 @@ export async function findImportedRights(
         ) written where kind in ('user', 'group', 'servicePrincipal')
       ) written where name is not null
     ), login (id, start) as (
-      select id, unnest(array[name || '/', free, left(free, ${visibleBytes})]) from (
+      select id, unnest(array[name || '/', free, case when octet_length(free) = length(free) then left(free, ${visibleBytes}) else (
+          select left(free, max(size)) from generate_series(1, ${visibleBytes}::int) size where octet_length(left(free, size)) <= ${visibleBytes}) end])
+      from (
         select id, name, case when starts_with(name, 'pg_') then '_' else '' end || name || '/' as free from object
         where ${roles.length > 0}
       ) freed

@@ -1074,6 +1074,44 @@ clause(
 )
 
 clause(
+  'DIR-423',
+  'DIR-344 goes for accounts of earlier releases that an import enables, whose names may have letters beyond ASCII and slashes…',
+  async () => {
+    const { database, tenantId } = service()
+    const unique = randomUUID().slice(0, 8)
+    const names = {
+      wide: `${'ü'.repeat(40)}-${unique}@example.com`,
+      split: `ab${'€'.repeat(30)}-${unique}@example.com`,
+      slashed: `a/b-${unique}@example.com`,
+      hashed: `c/d-${unique}-${'x'.repeat(40)}@example.com`,
+      other: `ü-${unique}@example.com`,
+    }
+    const ids = Object.fromEntries(Object.keys(names).map((key) => [key, randomUUID()]))
+    for (const [key, userPrincipalName] of Object.entries(names))
+      await database.sql`
+        insert into directory_object (tenant_id, id, kind, properties)
+        values (${tenantId}, ${ids[key] ?? ''}, 'user', ${database.sql.json({ displayName: key, userPrincipalName, accountEnabled: false })})`
+    const { other: _, ...named } = names
+    const entries = Object.entries(named).map(
+      ([key, name]) => [loginRoleName(name, 'shop'), [ids[key]]] as const,
+    )
+    const others = [`${'ü'.repeat(22)}/0123456789abcdef`, `ü-${unique}@example/shop`, `${'/'.repeat(200)}x`]
+    await exempt([...entries.map(([role]) => role), ...others].join(';'))
+    async function* chunks() {
+      for (const id of Object.values(ids))
+        yield Buffer.from(`${JSON.stringify({ type: 'user', id, accountEnabled: true })}\n`)
+    }
+    await database.transaction((tx) =>
+      importDirectory(tx, { tenantId, fileName: 'x', chunks: chunks(), listGivenRights }),
+    )
+    const [entry] = await database.sql<{ given: { bearer: string; ids: string[] }[] | null }[]>`
+      select after -> 'givenRights' as given from audit_event where action = 'import directory' order by id desc limit 1`
+    const shown = (entry?.given ?? []).map(({ bearer, ids: whose }) => [bearer, whose])
+    assert.deepEqual(Object.fromEntries(shown), Object.fromEntries(entries))
+  },
+)
+
+clause(
   'DIR-167',
   '`displayName` of a group that carries rights is changed only by callers who may change its members…',
   async () => {
