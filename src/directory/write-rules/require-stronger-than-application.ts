@@ -10,6 +10,7 @@ import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import type { EntityWrite, WriteContext } from '../entities/entity-write.ts'
 import type { Json } from '../entities/property.ts'
+import { listOwnAppIds } from '../first-start/own-clients.ts'
 import { findObject } from '../objects/object-store.ts'
 import { findCompanions } from '../objects/remove-object.ts'
 import { readAdmittedPermissions } from '../rights/application-access.ts'
@@ -94,9 +95,20 @@ async function requireToDefine({ tx, caller, ports }: WriteContext, write: Entit
     ? (before.owner ?? changes.owner)
     : await findAppId(tx, caller.tenantId, owner?.id ?? '')
   const appId = String(found).toLowerCase()
+  if (isSchema && (await listOwnAppIds(tx, caller.tenantId)).includes(appId))
+    return requireForOwnClient(caller)
   if (caller.applicationId === appId && (isSchema || caller.kind === 'application')) return
   const strength = await readApplicationStrength(tx, ports.readGivenRights, caller.tenantId, appId)
   refuseBeyond(describeBeyond(caller, strength, false))
+}
+
+/** DIR-431: all people sign in to the product's own clients, so requests of such a client are not those of one application. */
+function requireForOwnClient(caller: Caller): void {
+  if (!mayGrantRights(caller))
+    fail('RightsRequired', {
+      reason:
+        "The schema extension names one of the service's own applications as owner. Name another application, or let a Global Administrator or Privileged Role Administrator do it.",
+    })
 }
 
 function refuseBeyond(beyond: readonly string[]): void {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { type DirectoryRole, directoryRoleTemplates } from '../../../src/auth/directory-roles.ts'
+import { firstPartyApplications } from '../../../src/auth/first-party.ts'
 import { knownPermissions } from '../../../src/auth/known-permissions.ts'
 import { permissionId } from '../../../src/directory/applications/api-principal.ts'
 import { clause } from '../../support/clause.ts'
@@ -256,6 +257,48 @@ clause(
     const made = await ask(weak, 'POST', '/schemaExtensions', schema(appId))
     assert.equal(made.status, 201, made.text)
     assert.equal((await ask(weak, 'DELETE', `/schemaExtensions/${made.body.id}`)).status, 204)
+  },
+)
+
+clause(
+  'DIR-431',
+  'Schema extensions whose `owner` is an application of the service itself, as those have that are made with the …',
+  async () => {
+    const bearer = await directory().user()
+    for (const { appId } of Object.values(firstPartyApplications)) {
+      const tokenOf = async (role: DirectoryRole) =>
+        service().tokenFor({
+          principal: await directory().user(),
+          permissions: all,
+          directoryRoles: [directoryRoleTemplates[role]],
+          applicationId: appId,
+        })
+      const strong = await tokenOf('Global Administrator')
+      const schema = {
+        id: 'level',
+        targetTypes: ['User'],
+        properties: [{ name: 'grade', type: 'String' }],
+      }
+      const made = await ask(strong, 'POST', '/schemaExtensions', schema)
+      assert.equal(made.status, 201, made.text)
+      assert.equal(made.body.owner, appId)
+      const { id } = made.body
+      const value = { [id]: { grade: 'top' } }
+      assert.equal((await ask(strong, 'PATCH', `/users/${bearer}`, value)).status, 204)
+      for (const role of ['Application Administrator', 'Cloud Application Administrator'] as const) {
+        const weak = await tokenOf(role)
+        for (const answer of [
+          await ask(weak, 'DELETE', `/schemaExtensions/${id}`),
+          await ask(weak, 'PATCH', `/schemaExtensions/${id}`, { status: 'Available' }),
+          await ask(weak, 'POST', '/schemaExtensions', schema),
+        ]) {
+          assert.equal(answer.status, 403, answer.text)
+          assert.match(answer.body.error.message, /own applications/)
+        }
+      }
+      assert.deepEqual((await ask(strong, 'GET', `/users/${bearer}?$select=${id}`)).body[id], value[id])
+      assert.equal((await ask(strong, 'DELETE', `/schemaExtensions/${id}`)).status, 204)
+    }
   },
 )
 
