@@ -18,7 +18,7 @@ import { createExemptElsewhere } from './preflight/exempt-elsewhere.ts'
 import { dryRun } from './reconcile.ts'
 import { ReleaseWatch } from './sessions/release-watch.ts'
 import { Standbys } from './standbys.ts'
-import { attempts, type Occasion, settleMs } from './states/attempts.ts'
+import { attempts, type Occasion, pauseMs, settleMs } from './states/attempts.ts'
 import { findCause, Obstructions } from './states/find-cause.ts'
 import { OrderedWrites } from './states/ordered-writes.ts'
 import { type Report, unenforcedChange } from './states/state-store.ts'
@@ -65,7 +65,8 @@ export class Controller {
     const list = options.states.listExemptElsewhere
     const readExemptElsewhere = createExemptElsewhere(list)
     const bindingOf = this.#connections.keyOf.bind(this.#connections)
-    this.#logins = new Logins({ source, keys, log, bindingOf, readExemptElsewhere })
+    const askForTurn = (databaseId: string) => this.#auditAfter(databaseId, pauseMs)
+    this.#logins = new Logins({ source, keys, log, bindingOf, readExemptElsewhere, askForTurn })
     this.#policies = new PolicyReader({ ...options, logins: this.#logins })
     const endAtStandbys = createStandbyEnding({
       logins: this.#logins,
@@ -275,7 +276,7 @@ export class Controller {
     return { databaseId, database, policy, login }
   }
 
-  /** A session is due to be ended then, if it is still in the way. */
+  /** A session is due to be ended then, if it is still in the way, or a mark to be removed. */
   #auditAfter(databaseId: string, ms: number | null): void {
     if (ms !== null && !this.#closed) setTimeout(() => this.#audit(databaseId), ms + 50).unref()
   }

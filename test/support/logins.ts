@@ -35,6 +35,7 @@ export function createTestLogins(database: Database, options: TestLoginsOptions 
       keys,
       bindingOf: () => '1',
       readExemptElsewhere: async () => () => false,
+      askForTurn: () => {},
       log: pino({ level: 'silent' }),
       source: {
         find: async (id) => (bound.has(id) ? {} : null),

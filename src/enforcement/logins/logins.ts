@@ -98,7 +98,7 @@ export class Logins {
       const planned = await planLogins(this.#options, database.sql, databaseId)
       const { snapshot, wanted, plan, notes } = planned
       for (const login of snapshot.logins) if (login.intruders.length > 0) granted.set(login.oid, login)
-      const marked = await this.#endMarked(database, snapshot.logins)
+      const marked = await this.#endMarked(database, databaseId, snapshot.logins)
       ended += marked.ended
       ended += await this.#endStrays(database, snapshot.logins)
       if (isEmpty(plan) || attempt === attempts) {
@@ -180,7 +180,7 @@ export class Logins {
     let isChanged = false
     for (let attempt = 1; attempt < attempts; attempt++) {
       const planned = await planLogins(this.#options, database.sql, databaseId, principalId)
-      await this.#endMarked(database, planned.snapshot.logins)
+      await this.#endMarked(database, databaseId, planned.snapshot.logins)
       const login = findLogin(planned, principalId)
       const refusal = refuse(planned, principalId)
       if (refusal) {
@@ -203,7 +203,7 @@ export class Logins {
       if (made === 'changed') isChanged = true
       if (made !== 'blocked') continue
       const { snapshot, wanted } = await planLogins(this.#options, database.sql, databaseId, principalId)
-      await this.#endMarked(database, snapshot.logins)
+      await this.#endMarked(database, databaseId, snapshot.logins)
       return { kind: 'blocked', role: wanted.get(principalId)?.role ?? '' }
     }
     throw new Busy()
@@ -270,6 +270,7 @@ export class Logins {
   /** Stays marked until it has been done: first here, then at the other servers (`finishLeft`). */
   async #endMarked(
     database: Database,
+    databaseId: string,
     logins: readonly ObservedLogin[],
   ): Promise<{ ended: number; left: LeftLogin[] }> {
     const ending = logins.filter(({ mark }) => mark.ending)
@@ -278,7 +279,7 @@ export class Logins {
     const ended = await endLoginSessions(database, ending)
     // Undefined where the binding has one host.
     const left = database.primary() && (await readMark(database)).lsn
-    for (const login of ending) await this.#remark(database, login, left)
+    for (const login of ending) await this.#remark(database, databaseId, login, left)
     if (ended > 0) {
       this.#options.log.info({ ended }, 'sessions of login roles that lost rights ended')
       await waitUntilGone(database.sql, ending)
@@ -295,7 +296,8 @@ export class Logins {
     const { snapshot } = await planLogins(this.#options, database.sql, databaseId)
     const isDone = ({ oid, mark }: ObservedLogin) =>
       done.some((each) => each.oid === oid && each.left === mark.left)
-    for (const login of snapshot.logins.filter(isDone)) await this.#remark(database, login, undefined)
+    for (const login of snapshot.logins.filter(isDone))
+      await this.#remark(database, databaseId, login, undefined)
   }
 
   /** A principal that set its own password can connect to other databases of the server until the password expires. */
@@ -305,11 +307,17 @@ export class Logins {
     return ended
   }
 
-  async #remark(database: Database, login: ObservedLogin, left: string | undefined): Promise<void> {
+  async #remark(
+    database: Database,
+    databaseId: string,
+    login: ObservedLogin,
+    left: string | undefined,
+  ): Promise<void> {
     try {
       await replaceMark(database, login, left, this.#options.keys.sign)
     } catch (error) {
       if (!isBeaten(error)) throw error
+      this.#options.askForTurn(databaseId)
     }
   }
 }

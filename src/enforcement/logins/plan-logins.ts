@@ -25,7 +25,7 @@ export interface PlannedLogins {
 
 /** Plans the login roles of one principal, with those that hold its name, or of all principals. */
 export async function planLogins(
-  { source, keys, readExemptElsewhere }: Omit<LoginsOptions, 'log' | 'bindingOf'>,
+  { source, keys, readExemptElsewhere }: Pick<LoginsOptions, 'source' | 'keys' | 'readExemptElsewhere'>,
   sql: Sql,
   databaseId: string,
   principalId?: string,

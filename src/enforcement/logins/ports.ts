@@ -72,6 +72,8 @@ export interface LoginsOptions {
   readonly source: LoginSource
   readonly keys: LoginKeys
   readonly readExemptElsewhere: ReadExemptElsewhere
+  /** A mark could not be removed: a later turn ends the sessions that have begun since, and not the next login. */
+  readonly askForTurn: (databaseId: string) => void
   readonly log: Logger
 }
 

@@ -21,5 +21,5 @@ export function countAttempts(error: unknown, occasion: Occasion): number {
 
 /** Changes of a catalog come in bursts: one look is enough for all of one. */
 export const settleMs = 100
-/** Between turns of which each makes some of very many twins. */
+/** Between turns of which each makes some of very many twins, or that find a login role being changed. */
 export const pauseMs = 1000
