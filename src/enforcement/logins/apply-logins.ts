@@ -4,6 +4,7 @@ import type { Step } from '../plan.ts'
 import { grant, type LoginChange, type LoginPlan, mark, type WantedLogin } from './diff-logins.ts'
 import type { Owner, Sign } from './mark.ts'
 import type { Facts } from './observe-logins.ts'
+import { rewriteMark } from './replace-mark.ts'
 
 export interface Applied {
   /** How many roles are not as they were. */
@@ -32,7 +33,7 @@ export async function applyLogins(tx: Tx, { aside, unmoved, changes }: LoginPlan
   const blocked: string[] = []
   const busy: LoginChange[] = []
   for (const change of changes) {
-    const result = await runAll(tx, change.steps)
+    const result = await runAll(tx, change.steps, change)
     if (result === 'done') changed++
     else {
       if (result === 'busy') busy.push(change)
@@ -49,10 +50,15 @@ async function runEach(tx: Tx, steps: readonly Step[]): Promise<boolean> {
   return isChanged
 }
 
-async function runAll(tx: Tx, steps: readonly Step[]): Promise<Result> {
+async function runAll(
+  tx: Tx,
+  steps: readonly Step[],
+  marking?: Pick<LoginChange, 'login' | 'rewrite'>,
+): Promise<Result> {
   try {
     await tx.savepoint(async () => {
       for (const { sql } of steps) await tx.unsafe(sql)
+      if (marking?.rewrite) await rewriteMark(tx, marking.login, marking.rewrite)
     })
     return 'done'
   } catch (error) {

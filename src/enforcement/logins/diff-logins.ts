@@ -15,6 +15,8 @@ export interface WantedLogin {
 export interface LoginChange {
   readonly login: ObservedLogin
   readonly steps: readonly Step[]
+  /** Comes last, where the mark is to say what it said: another node may mark the role meanwhile (`rewriteMark`). */
+  readonly rewrite?: Step | undefined
   /** The fallback where they are refused: NOLOGIN, and every membership that can be revoked. */
   readonly otherwise: readonly Step[]
   /** What they revoke, for a role that an open or prepared transaction is changing. Each by itself: no lock delays all. */
@@ -57,7 +59,7 @@ export function diffLogins(
     ),
     changes: logins
       .map((login) => diffLogin(snapshot, login, wanted.get(login.mark.principalId), sign))
-      .filter(({ steps }) => steps.length > 0),
+      .filter(({ steps, rewrite }) => steps.length > 0 || rewrite),
   }
 }
 
@@ -83,8 +85,9 @@ function diffLogin(
       steps.push(grant(role, of, version))
   const isLosing = lost.length > 0 || reduced.length > 0
   // Also where it is marked already: another node that has ended its sessions does not remove this mark (`replaceMark`).
-  if (isLosing || login.isAdopted)
-    steps.push(mark(role, login, isLosing || login.mark.ending ? ending : login.mark, sign))
+  const isEnding = isLosing || login.mark.ending
+  if (isLosing || (login.isAdopted && isEnding)) steps.push(mark(role, login, ending, sign))
+  const rewrite = login.isAdopted && !isEnding ? mark(role, login, login.mark, sign) : undefined
   // By the name that it has: to be renamed it may have to wait as well.
   const former = quoteIdentifier(login.name)
   const revoking = [
@@ -92,7 +95,7 @@ function diffLogin(
     ...alter(former, reduced),
     ...(isLosing ? [mark(former, login, ending, sign)] : []),
   ]
-  return { login, steps, otherwise: lockOut(snapshot, login, lost, sign), revoking, isLosing }
+  return { login, steps, rewrite, otherwise: lockOut(snapshot, login, lost, sign), revoking, isLosing }
 }
 
 /** Each by itself: what cannot be done does not keep the rest from being done. */

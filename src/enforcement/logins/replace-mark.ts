@@ -1,7 +1,9 @@
 import type { Database } from '../../db/database.ts'
 import { quoteIdentifier } from '../../db/quote.ts'
 import type { Sql } from '../../db/sql.ts'
+import type { Tx } from '../../db/transaction.ts'
 import { sqlstate } from '../../kernel/sqlstate.ts'
+import type { Step } from '../plan.ts'
 import { mark } from './diff-logins.ts'
 import type { Sign } from './mark.ts'
 import type { ObservedLogin } from './observe-logins.ts'
@@ -27,14 +29,23 @@ export async function replaceMark(
 ): Promise<void> {
   await database.transaction(async (tx) => {
     await tx`select pg_catalog.set_config('lock_timeout', ${String(lockTimeoutMs)}, true)`
-    const before = await look(tx, login.oid)
-    if (before?.written !== login.written) throw new Outdated('the role was marked again')
-    await tx.unsafe(mark(quoteIdentifier(login.name), login, { ending: false, left }, sign).sql)
-    const after = await look(tx, login.oid)
-    // Where the mark is still the former one, another role has got the name.
-    if (after?.held !== before.held || after.written === before.written)
-      throw new Outdated('the role was changed')
+    await rewriteMark(tx, login, mark(quoteIdentifier(login.name), login, { ending: false, left }, sign))
   })
+}
+
+/** Writes a mark by which no sessions are to end. Throws as `replaceMark` does, and waits as long as `lock_timeout` says. */
+export async function rewriteMark(
+  tx: Tx,
+  { oid, written }: Pick<ObservedLogin, 'oid' | 'written'>,
+  { sql }: Step,
+): Promise<void> {
+  const before = await look(tx, oid)
+  if (before?.written !== written) throw new Outdated('the role was marked again')
+  await tx.unsafe(sql)
+  const after = await look(tx, oid)
+  // Where the mark is still the former one, another role has got the name.
+  if (after?.held !== before.held || after.written === before.written)
+    throw new Outdated('the role was changed')
 }
 
 async function look(tx: Sql, oid: number): Promise<{ written: string; held: string } | undefined> {

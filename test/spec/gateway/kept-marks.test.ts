@@ -111,5 +111,61 @@ forEachCluster((cluster) => {
         assert.deepEqual([change?.steps, change?.otherwise, change?.revoking].map(marks), [1, 1, 1])
       },
     )
+
+    clause(
+      'GATE-341',
+      'A mark that is written anew because another key of the service signed it, or because its database is not bound any more…',
+      async () => {
+        const clerks = await target.createRole('bakers', 'NOLOGIN')
+        const doctors = await target.createRole('cooks', 'NOLOGIN')
+        for (const moment of ['has been committed', 'is about to be committed']) {
+          const ana = directory.add(`${moment.length}@contoso.com`, [clerks, doctors])
+          const outcome = await directory.prepare(ana)
+          if (outcome.kind !== 'ready') assert.fail(JSON.stringify(outcome))
+          const { role, oid, password } = outcome.login
+          const { databaseId } = directory
+          const url = new URL(target.url)
+          url.username = encodeURIComponent(role)
+          url.password = encodeURIComponent(password)
+          const session = openDatabase({ url: url.href, poolSize: 1 })
+          await session.sql.unsafe(`set role "${doctors}"`)
+
+          // A node replaces the signature, and has read the mark in the transaction that does so when another one takes a role away.
+          const other = new pg.Client({ connectionString: target.url })
+          await other.connect()
+          let looks = 0
+          const lose = async () => {
+            if (++looks !== 2) return
+            directory.set(ana, { roles: [clerks] })
+            const loss = writeMark({ databaseId, principalId: ana, ending: true }, oid, testKeys.sign)
+            await other.query(
+              `begin; revoke "${doctors}" from "${role}"; comment on role "${role}" is '${loss}'`,
+            )
+            if (moment === 'has been committed') await other.query('commit')
+          }
+          const sign = (text: string) => testKeys.sign(`anew ${text}`)
+          const signOtherwise = (text: string) => ({ older: [testKeys.sign(text)], newer: [] })
+          const node = directory.createNode(lose, { ...testKeys, sign, signOtherwise })
+          let isSettled = false
+          const settling = node.settle(target.database, databaseId).finally(() => {
+            isSettled = true
+          })
+          const waiting = `select from pg_locks where not granted and classid = 'pg_authid'::regclass and objid = ${oid}`
+          if (moment !== 'has been committed') {
+            await waitUntil(
+              'the mark is waited for',
+              async () => isSettled || (await run(waiting)).length > 0,
+            )
+            await other.query('commit')
+          }
+          assert.equal((await settling).ended, 1, moment)
+          await session.close()
+          await other.end()
+          directory.remove(ana)
+          await node.sweep(target.database, await node.settle(target.database, databaseId))
+          assert.deepEqual(await run(`select from pg_roles where oid = ${oid}`), [])
+        }
+      },
+    )
   })
 })
