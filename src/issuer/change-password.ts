@@ -2,6 +2,7 @@ import type { Database } from '../db/database.ts'
 import type { Query } from '../db/query.ts'
 import { findActiveUser } from '../directory/accounts/find-active-user.ts'
 import { dateSignIn, isPassword, setPassword } from '../directory/accounts/password.ts'
+import { holdPrincipal } from '../directory/principals/find-principals.ts'
 import { fail } from '../kernel/problem.ts'
 import { returnAttempt, takeAttempt } from './sign-in-throttle.ts'
 
@@ -28,14 +29,19 @@ export async function confirmPassword(
   return user
 }
 
-/** Throws where the password is not the checked one any more. Until the end of the transaction it stays that one. */
+/**
+ * Throws where the password is not the checked one any more, or the user is deleted. Until the end of the transaction it stays that one. DIR-424: the user is
+ * locked before, as by changes of a user, which set the password behind. What the caller stores may refer to the user.
+ */
 export async function holdPassword(
   tx: Query,
   tenantId: string,
   userId: string,
   checked: string,
 ): Promise<void> {
-  const isPresent = (await dateSignIn(tx, tenantId, userId, checked)) !== undefined
+  const isPresent =
+    (await holdPrincipal(tx, tenantId, userId)) &&
+    (await dateSignIn(tx, tenantId, userId, checked)) !== undefined
   if (!isPresent) fail('WrongPassword', {}, { target: 'currentPassword' })
 }
 

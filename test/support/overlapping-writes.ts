@@ -44,6 +44,16 @@ export function queueForObjects(
   return sendInTurn(service, hold, writes, untilLooked)
 }
 
+/** The same, where the first write is one of those that `lockCallerUntilCommit` counts for the caller. */
+export function queueForLimits(
+  service: Service,
+  callerId: string,
+  ...writes: readonly Write[]
+): Promise<readonly Outcome[]> {
+  const hold = `select pg_advisory_xact_lock(hashtextextended('${callerId}', ${advisoryLocks.limits}))`
+  return sendInTurn(service, hold, writes, untilLooked)
+}
+
 /** Each session looks for a deadlock once in its wait: one that comes when all have looked lasts until it can be seen. */
 const untilLooked = `select pg_sleep(extract(epoch from current_setting('deadlock_timeout')::interval) + 0.2)`
 
@@ -79,7 +89,7 @@ async function countWaiting(reader: pg.Client): Promise<number> {
   const { rowCount } = await reader.query(
     `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
       and query like any (array['%into masquerade.audit_event %', '%pg_advisory_xact_lock%', '%directory_object%for update',
-        '%directory_object%for no key update', '%directory_object%for key share', '%update directory_object%', '%insert into server %'])`,
+        '%directory_object%for no key update', '%directory_object%for key share', '%update directory_object%', '%insert into server %', '%user_password%'])`,
   )
   return rowCount ?? 0
 }

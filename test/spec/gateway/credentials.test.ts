@@ -12,7 +12,7 @@ import { clause } from '../../support/clause.ts'
 import { useGateway } from '../../support/gateway.ts'
 import { askDuring } from '../../support/in-flight.ts'
 import { addApplication, addPerson, type Person } from '../../support/issuer.ts'
-import { overlap } from '../../support/overlapping-writes.ts'
+import { overlap, queueForLimits } from '../../support/overlapping-writes.ts'
 import { bringPeople, ended } from '../../support/people.ts'
 import { runHere, settleIn } from '../../support/run-here.ts'
 import { waitUntil } from '../../support/wait-until.ts'
@@ -110,6 +110,37 @@ clause(
       },
     )
     assert.equal(answer.status, 201, answer.text)
+  },
+)
+
+clause(
+  'DIR-424',
+  'A credential for a tool and a change of its person that an administrator makes at the same time never wait for each other: …',
+  async (t) => {
+    const service = gateway.masking.service()
+    const administrator = service.tokenFor({
+      kind: 'application',
+      permissions: ['User.ReadWrite.All', 'Directory.ReadWrite.All', 'RoleManagement.ReadWrite.Directory'],
+    })
+    const changes = {
+      'a password': { passwordProfile: { password: `Long enough ${randomUUID()}` } },
+      'a disabled account': { accountEnabled: false },
+    }
+    for (const [name, body] of Object.entries(changes))
+      await t.test(name, async () => {
+        const owner = await addPerson(service)
+        const properties = { currentPassword: owner.password }
+        const [made, changed] = await queueForLimits(
+          service,
+          owner.id,
+          () => send('PUT', 'tool', tokenOf(owner.id), { properties }),
+          () => service.request('PATCH', `/v1.0/users/${owner.id}`, { token: administrator, body }),
+        )
+        assert.deepEqual([made?.status, changed?.status], [201, 204], `${made?.text} ${changed?.text}`)
+        const left = await service.database.sql`
+          select from database_credential where principal_id = ${owner.id}`
+        assert.equal(left.length, 0, 'the change came later')
+      })
   },
 )
 
