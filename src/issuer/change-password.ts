@@ -30,8 +30,8 @@ export async function confirmPassword(
 }
 
 /**
- * Throws where the password is not the checked one any more, or the user is deleted. Until the end of the transaction it stays that one. DIR-424: the user is
- * locked before, as by changes of a user, which set the password behind. What the caller stores may refer to the user.
+ * Throws where the password is not the checked one any more, or the user is deleted. Until the end of the transaction it stays that
+ * one. DIR-424: the user is locked first, as by changes of a user. What the caller stores may refer to the user.
  */
 export async function holdPassword(
   tx: Query,
