@@ -7,11 +7,21 @@ import { listMakers } from './seers.ts'
 import { treeText } from './stored-trees.ts'
 import { addWriters } from './writers.ts'
 
-/** A foreign key of a masked table, and a table whose change makes it change masked rows, directly or by other keys. */
-interface ActionRow {
+/** A foreign key, and a table whose change makes it do something with rows of a masked table, directly or by other keys. */
+export interface KeyChange {
+  /** Of the masked table. */
   readonly oid: number
   /** Of the key that the owner of the table declared; a partitioned table that it refers to has more. */
   readonly name: string
+  readonly parent: number
+  readonly parentName: string
+  readonly parentOwner: string
+  readonly isDelete: boolean
+  /** The columns whose update counts. */
+  readonly parentKey: readonly number[]
+}
+
+interface ActionRow extends KeyChange {
   /** The columns that the action sets. */
   readonly changed: readonly string[]
   /** Those that it may set to null. */
@@ -24,11 +34,6 @@ interface ActionRow {
   readonly partitionKey: readonly string[]
   /** The table is a partition itself, and the action can move a row out of its bounds. */
   readonly leavesBounds: boolean
-  readonly parent: number
-  readonly parentName: string
-  readonly parentOwner: string
-  readonly isDelete: boolean
-  readonly parentKey: readonly number[]
 }
 
 interface Found {
@@ -51,7 +56,7 @@ export const failingKeyAction = kind<Found>({
   async read(scene) {
     const mayFail = await readFailures(scene)
     const rows = (await readActions(scene)).filter(mayFail)
-    const written = [...(await addParents(scene, rows, true)), ...(await addParents(scene, rows, false))]
+    const written = await addChangers(scene, rows)
     return [...Map.groupBy(written, ({ row }) => JSON.stringify([row.oid, row.name])).values()].flatMap(merge)
   },
   describe: ({ relation, name, parents, revokes, isOwned }) => ({
@@ -67,20 +72,22 @@ export const failingKeyAction = kind<Found>({
   }),
 })
 
-interface Written {
-  readonly row: ActionRow
+interface Written<Row extends KeyChange> {
+  readonly row: Row
   readonly roles: readonly string[]
   readonly revokes: readonly string[]
   readonly isOwned: boolean
 }
 
-function merge(same: readonly Written[]): Found[] {
+/** Of the changes that make one key act. */
+export function merge<Row extends KeyChange>(same: readonly Written<Row>[]): (Found & { first: Row })[] {
   const open = same.filter(({ roles }) => roles.length > 0)
   const [first] = open
   if (!first) return []
-  const all = <T>(of: (one: Written) => readonly T[]) => [...new Set(open.flatMap(of))]
+  const all = <T>(of: (one: Written<Row>) => readonly T[]) => [...new Set(open.flatMap(of))]
   return [
     {
+      first: first.row,
       oid: first.row.oid,
       name: first.row.name,
       parents: all(({ row }) => [row.parentName]),
@@ -92,7 +99,18 @@ function merge(same: readonly Written[]): Found[] {
 }
 
 /** Adds the masked roles that may make the change, by a grant or as owners of the other table. */
-async function addParents(scene: Scene, rows: readonly ActionRow[], isDelete: boolean): Promise<Written[]> {
+export async function addChangers<Row extends KeyChange>(
+  scene: Scene,
+  rows: readonly Row[],
+): Promise<Written<Row>[]> {
+  return [...(await addParents(scene, rows, true)), ...(await addParents(scene, rows, false))]
+}
+
+async function addParents<Row extends KeyChange>(
+  scene: Scene,
+  rows: readonly Row[],
+  isDelete: boolean,
+): Promise<Written<Row>[]> {
   const { book, byOid } = scene
   const changes = rows
     .filter((row) => row.isDelete === isDelete)
@@ -158,7 +176,7 @@ async function readFailures(scene: Scene): Promise<(row: ActionRow) => boolean> 
 }
 
 /** By the triggers that run the actions: of the keys of partitions, some have none. */
-function selectActions(sql: Sql, condition: Query<Row[]>) {
+export function selectActions(sql: Sql, condition: Query<Row[]>) {
   return sql`
     select k.oid, k.confrelid as parent, k.confkey, f.proname ~ '_del$' as is_delete,
       pg_catalog.split_part(f.proname, '_', 3) as does,

@@ -27,6 +27,7 @@ import { parameterGrant } from './parameter-grants.ts'
 import { partitionCode } from './partition-code.ts'
 import { policyCode } from './policy-code.ts'
 import { policyOracleKinds } from './policy-oracles.ts'
+import { printedKey } from './printed-keys.ts'
 import { replicationPassword } from './replication-password.ts'
 import { readRoleBook } from './role-book.ts'
 import { roleKinds } from './roles.ts'
@@ -57,6 +58,7 @@ export const exposureKinds: readonly ExposureKind[] = [
   ...objectKinds,
   failingRow,
   failingKeyAction,
+  printedKey,
   failingRefresh,
   failingQuery,
   failingReindex,

@@ -11,6 +11,7 @@ import { canary, type ExposureCase, exposureCases } from './exposure-cases.ts'
 import { lentCodeCases } from './lent-code-cases.ts'
 import { partitionCodeCases } from './partition-code-cases.ts'
 import { pathCodeCases } from './path-code-cases.ts'
+import { printedValueCases } from './printed-value-cases.ts'
 
 export const allCases = [
   ...exposureCases,
@@ -18,6 +19,7 @@ export const allCases = [
   ...lentCodeCases,
   ...partitionCodeCases,
   ...pathCodeCases,
+  ...printedValueCases,
 ]
 
 const common = `

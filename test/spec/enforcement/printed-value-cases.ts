@@ -1,0 +1,102 @@
+import pg from 'pg'
+import type { Database } from '../../../src/db/database.ts'
+import type { ExposureCase } from './exposure-cases.ts'
+
+/** What a session is told that has the plans of all statements printed to itself, with their constants as texts. Undone afterwards. */
+const printedBy = (run: string) => async (_session: Database, _owner: Database, url: string) => {
+  const client = new pg.Client({ connectionString: url })
+  const seen: string[] = []
+  client.on('notice', ({ message, detail }) => seen.push(message ?? '', detail ?? ''))
+  await client.connect()
+  await client
+    .query(
+      `begin; set local debug_pretty_print = off; set local debug_print_plan = on; set local client_min_messages = log; ${run}`,
+    )
+    .catch((error: Error) => seen.push(error.message))
+    .finally(() => client.end())
+  return (
+    seen
+      .join(' ')
+      // The server breaks lines between bytes.
+      .replaceAll(/\s+/g, ' ')
+      .replaceAll(/\[ ([-0-9 ]+) \]/g, (_, bytes: string) =>
+        String.fromCharCode(...bytes.split(' ').map(Number)),
+      )
+  )
+}
+
+const referred = `alter table public.person add unique (email); create table public.ref (email text references public.person (email))`
+const usual = { code: 'PrintedKey', clause: 'ENF-497', severity: 'high' } satisfies Partial<ExposureCase>
+
+/** Queries of PostgreSQL's own whose plan has a raw value, and which a masked role has printed to itself. */
+export const printedValueCases: readonly ExposureCase[] = [
+  {
+    ...usual,
+    what: 'a deletion of rows that a key refers to',
+    before: referred,
+    setup: 'grant delete on public.person to $analyst',
+    leak: printedBy('delete from public.person'),
+  },
+  {
+    ...usual,
+    what: 'an update of the masked key itself',
+    before: referred,
+    setup: 'grant update (email) on public.person to $analyst',
+    leak: printedBy("update public.person set email = 'x'"),
+  },
+  {
+    ...usual,
+    what: 'an update of another column of the key that is referred to',
+    before: `alter table public.person add unique (note, email); create table public.ref (note text, email text, foreign key (note, email) references public.person (note, email) on update cascade)`,
+    setup: 'grant update (note) on public.person to $analyst',
+    leak: printedBy("update public.person set note = 'x'"),
+  },
+  {
+    ...usual,
+    what: 'an update of another column of the key that refers',
+    before: `create table public.known (note text, email text, primary key (note, email)); insert into public.known select note, email from public.person;
+      alter table public.person add foreign key (note, email) references public.known`,
+    setup: 'grant update (note) on public.person to $analyst',
+    leak: printedBy("update public.person set note = 'x'"),
+  },
+  {
+    ...usual,
+    what: 'a deletion that deletes masked rows by another key',
+    before: `${referred}; create table public.team (id int primary key); insert into public.team values (1);
+      alter table public.person add foreign key (id) references public.team on delete cascade`,
+    setup: 'grant delete on public.team to $analyst',
+    leak: printedBy('delete from public.team'),
+  },
+  {
+    ...usual,
+    what: 'an update that changes another column of the key by another key',
+    before: `create table public.known (note text, email text, primary key (note, email)); insert into public.known select note, email from public.person;
+      create table public.word (note text primary key); insert into public.word values ('hello');
+      alter table public.person add foreign key (note, email) references public.known, add foreign key (note) references public.word on update cascade`,
+    setup: 'grant update (note) on public.word to $analyst',
+    leak: printedBy("update public.word set note = 'x'"),
+  },
+  {
+    ...usual,
+    what: 'such a table of the masked role itself',
+    before: `${referred}; create table public.team (id int primary key); insert into public.team values (1);
+      alter table public.person add foreign key (id) references public.team on delete cascade`,
+    setup: 'alter table public.team owner to $analyst',
+    leak: printedBy('delete from public.team'),
+  },
+  {
+    ...usual,
+    what: 'a view over rows that a key refers to',
+    before: `${referred}; create view public.doors as select id from public.person`,
+    setup: 'grant delete on public.doors to $analyst',
+    leak: printedBy('delete from public.doors'),
+  },
+  {
+    ...usual,
+    what: 'a partition of a table that a key refers to',
+    before: `create table public.split (id int, email text primary key) partition by list (email); create table public.split_z partition of public.split default;
+      insert into public.split select id, email from public.person; create table public.ref (email text references public.split (email))`,
+    setup: 'grant delete on public.split_z to $analyst',
+    leak: printedBy('delete from public.split_z'),
+  },
+]
