@@ -1,11 +1,10 @@
 import type { Database } from '../../db/database.ts'
-import { quoteIdentifier } from '../../db/quote.ts'
 import type { Sql } from '../../db/sql.ts'
 import { silence } from '../awaited-answers.ts'
 import type { AskedServer, Mark } from '../read-replay.ts'
 import { endSession, endSessionOf } from '../sessions/signal-session.ts'
 import { findStarting, outwait, type Starting } from '../sessions/starting.ts'
-import { isEnded } from './end-login-sessions.ts'
+import { endAsRoles } from './end-as-roles.ts'
 import { type DueSession, KnownServer, type SeenLoss, type ServerLook } from './known-server.ts'
 import type { LeftLogin } from './ports.ts'
 
@@ -126,31 +125,20 @@ async function endAll(database: Database, oids: readonly number[]): Promise<DueS
   return [...shown, ...(starting.length > 0 ? await endStarting(database, oids, starting) : [])]
 }
 
-/**
- * PostgreSQL lets a role end its own sessions, whether or not it shows whose they are: the role of the binding takes each login role
- * on. Where it may not, all end that their clients have delayed, as any of them may be of a login role. Returns those that were to end.
- */
+/** Those of the login roles. Where PostgreSQL does not tell, all that their clients have delayed. Returns those that were to end. */
 async function endStarting(
   database: Database,
   oids: readonly number[],
   starting: readonly Starting[],
 ): Promise<readonly Starting[]> {
-  try {
-    return await database.transaction(async (tx) => {
-      const roles = await tx<{ name: string }[]>`
-        select rolname::text as name from pg_catalog.pg_roles where oid = any(${oids}::int8[]::oid[])`
-      if (roles.length < oids.length) throw new Error('a login role is not there')
-      const ended: Starting[] = []
-      for (const { name } of roles) {
-        await tx.unsafe(`SET LOCAL ROLE ${quoteIdentifier(name)}`)
-        for (const one of starting) if (await isEnded(tx, one.pid)) ended.push(one)
-      }
-      return ended
-    })
-  } catch {
-    for (const { pid } of starting) await endSession(database.sql, pid)
-    return starting
-  }
+  const ended = await endAsRoles(
+    database,
+    oids,
+    starting.map(({ pid }) => pid),
+  )
+  if (ended) return starting.filter(({ pid }) => ended.includes(pid))
+  for (const { pid } of starting) await endSession(database.sql, pid)
+  return starting
 }
 
 /** Waits a moment for the end of sessions that are due. Returns those that go on. */

@@ -93,7 +93,7 @@ async function endStarting(
 }
 
 /** False: it is of a role that the present one does not inherit, or gone. */
-export async function isEnded(tx: Tx, pid: number): Promise<boolean> {
+async function isEnded(tx: Tx, pid: number): Promise<boolean> {
   try {
     const end = () => tx<{ done: boolean }[]>`select pg_catalog.pg_terminate_backend(${pid}) as done`
     const [row] = await tx.savepoint(end)

@@ -354,6 +354,83 @@ describe('sessions of login roles at standbys', () => {
   )
 
   clause(
+    'GATE-342',
+    'A look whose sessions a server of the list is starting (GATE-338) takes as long for many login roles and many sessions as for one…',
+    async () => {
+      const [sessions, roles] = [8, 40]
+      const names = Array.from({ length: roles }, (_, at) => `standby_many_${at}`)
+      await primary.sql.unsafe(names.map((name) => `create role ${name} login password 'secret'`).join(';'))
+      const made = await primary.sql<{ oid: number }[]>`
+        select oid::int8 as oid from pg_roles where rolname = any(${names}::text[])`
+      const mark = await readMark(primary)
+      const logins = made.map(({ oid }) => ({ oid, left: mark.lsn }))
+      await waitUntil('the standby has the roles', async () => {
+        const found = await standby.sql`select from pg_roles where rolname = any(${names}::text[])`
+        return found.length === roles
+      })
+      const near = await NetworkLink.open(pair().standby.port)
+      const url = `postgres://${pair().user}:${pair().password}@127.0.0.1:${near.port}/people`
+      const asking = openDatabase({ url, poolSize: 1, searchPath: 'public' })
+      await using others = new AsyncDisposableStack()
+      try {
+        const delayed = []
+        for (let at = 0; at < sessions; at++)
+          delayed.push(others.use(await openDelayed(standby, plainUrl('postgres'), '-W 300')))
+        const own = others.use(
+          await openDelayed(standby, plainUrl('people').replace('standby_plain', names[7] ?? ''), '-W 300'),
+        )
+        const before = near.roundTrips
+        assert.equal(
+          await endAtServer({ database: asking, answers: new AwaitedAnswers() }, mark, logins),
+          undefined,
+        )
+        // Sessions that start are waited for, with a look in each of some dozens of moments.
+        assert.ok(near.roundTrips - before < 300, `${near.roundTrips - before} round trips`)
+        assert.equal(await own.isOpen(), false)
+        for (const one of delayed) assert.equal(await one.isOpen(), true)
+
+        await pair().open(pair().primary, 'postgres').sql`create database bare`
+        await pair().open(pair().primary, 'bare').sql`drop extension plpgsql`
+        const bare = pair().open(pair().standby, 'bare')
+        await waitUntil('the standby has no PL/pgSQL there', async () => {
+          return (await bare.sql`select from pg_extension`.catch(() => [1])).length === 0
+        })
+        const unknown = others.use(await openDelayed(standby, plainUrl('postgres'), '-W 300'))
+        const askedAt = { database: bare, answers: new AwaitedAnswers() }
+        assert.equal(await endAtServer(askedAt, mark, logins), undefined)
+        assert.equal(await unknown.isOpen(), false)
+      } finally {
+        await asking.close()
+        await near.close()
+      }
+    },
+  )
+
+  clause(
+    'GATE-343',
+    'Where that look (GATE-342) fails for another reason than that the role of the binding may not take on the login roles…',
+    async () => {
+      const noor = await bringPerson(db, 'standby_readers')
+      const own = await noor.connect()
+      const { ask } = await askFor(noor)
+      await using delayed = await openDelayed(standby, plainUrl('postgres'), '-W 300')
+      const failing: Database = {
+        ...standby,
+        transaction: () =>
+          standby.transaction(async (tx) => {
+            await tx`set local statement_timeout = 1`
+            return await tx<never>`select pg_sleep(60)`
+          }),
+      }
+      await waitUntil('the standby has replayed', async () => (await ask(failing)) === 'unasked')
+      assert.equal(await delayed.isOpen(), true)
+      await waitUntil('its session ends', async () => (await ask(standby)) === undefined)
+      assert.equal(await isOver(own), true)
+      assert.equal(await delayed.isOpen(), true)
+    },
+  )
+
+  clause(
     'GATE-337',
     'A session of a login role that begins at a server after this has replayed the loss goes on, also while another server of the list does not…',
     async () => {
