@@ -110,7 +110,9 @@ export function desire(
     const hidden = new Set(isRead ? own.keys() : relation.columns.map(({ number }) => number))
     const remembered = remember(relation, guards.get(relation.oid), wasExempt, twins)
     const isHeld = snapshot.held.has(relation.oid) && !twinless.has(relation.oid)
-    const select = isRead ? tableTwinSelect(relation, own) : viewTwinSelect(relation, own, moves)
+    const select = isRead
+      ? tableTwinSelect(relation, own, nameTwin(relation))
+      : viewTwinSelect(relation, own, moves)
     if (select === null && !isHeld) notes.push(noTwin(relation))
     const twin: DesiredTwin | null =
       select === null

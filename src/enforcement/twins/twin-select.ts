@@ -1,4 +1,4 @@
-import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
+import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../db/quote.ts'
 import { SqlRefusal } from '../../sql/refusal.ts'
 import type { Relation } from '../catalog.ts'
 import type { Masks } from './assign-masks.ts'
@@ -7,14 +7,16 @@ import { maskExpression } from './masks.ts'
 import { moveRelations } from './move-relations.ts'
 
 /** Reads the relation itself. It is called by its own name, which the conditions of row policies may use. */
-export function tableTwinSelect(relation: Relation, masks: Masks): string {
+export function tableTwinSelect(relation: Relation, masks: Masks, twin: string): string {
   const from = `FROM ${quoteQualified(relation.schema, relation.name)} AS ${quoteIdentifier(relation.name)}`
   // Policies are chosen for the owner of the twin; those that narrow what certain readers see are kept here.
   const conditions = relation.restrictions.map(({ roles, condition }) => {
     const isMeant = roles.map((oid) => `pg_has_role(current_user, ${oid}::oid, 'USAGE') IS NOT FALSE`)
     return `(NOT (${isMeant.join(' OR ')}) OR (${deferInCondition(condition)}))`
   })
-  const where = conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`
+  // ENF-525: a view of a narrowed role over the twin would show others, and the role by SET ROLE, what the policies hide from it.
+  const mayRead = `has_any_column_privilege(current_user, to_regclass(${quoteLiteral(twin)}), 'SELECT')`
+  const where = conditions.length === 0 ? '' : ` WHERE ${[mayRead, ...conditions].join(' AND ')}`
   return `SELECT ${selectList(relation, masks, relation.name)} ${from}${where}`
 }
 

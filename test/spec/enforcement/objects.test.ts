@@ -224,6 +224,33 @@ forEachCluster((cluster) => {
       )
     })
 
+    clause(
+      'ENF-525',
+      'A twin whose table has restrictive row policies for certain roles shows…',
+      async () => {
+        await run(`create table public.accounts (id int, is_vip bool, word text);
+        insert into public.accounts values (1, false, '${canary}'), (2, true, '${canary}');
+        alter table public.accounts enable row level security;
+        create policy open on public.accounts using (true);
+        create policy narrow on public.accounts as restrictive for select to "${bob}" using (not is_vip);
+        grant select on public.accounts to "${bob}"; grant select (id) on public.accounts to "${analyst}"`)
+        await mask([...rules, rule('public.accounts.word')])
+        await readAs('bob', 'create view bobs.accounts as select id, word from masked_public.accounts')
+        await readAs('bob', 'grant usage on schema bobs to public; grant select on bobs.accounts to public')
+        assert.deepEqual(await readAs('bob', 'select * from bobs.accounts'), [{ id: 1, word: 'XXXX' }])
+        assert.equal(
+          (await readAs('analyst', 'select id from bobs.accounts')).length,
+          2,
+          'it has its own right',
+        )
+        await run(`revoke select (id) on public.accounts from "${analyst}"`)
+        await mask([...rules, rule('public.accounts.word')])
+        assert.deepEqual(await readAs('analyst', 'select id from bobs.accounts'), [])
+        await mask(rules)
+        await run('drop view bobs.accounts')
+      },
+    )
+
     clause('ENF-29', 'A view that PostgreSQL refuses over twins is closed to masked…', async () => {
       await run(`create view public.grouped as select p.id, p.name, p.mail, count(*) from public.people p group by p.id;
         grant select on public.grouped to "${analyst}"`)
