@@ -34,10 +34,15 @@ export function findHidden({ byOid }: Scene, { oid, kind, place, keys }: Routine
  * `isNear`: one on the relation `t`.
  */
 export function readRoutineUses(
-  { sql, book }: Scene,
+  { sql, book, version }: Scene,
   isAsked: Query<Row[]>,
   isNear: Query<Row[]> = sql`true`,
 ): Promise<RoutineUse[]> {
+  const castsInBody =
+    version < 140000
+      ? sql`false`
+      : sql`exists (select 1 from pg_catalog.pg_proc b where b.oid = d.objid and b.prosqlbody is not null
+          and coalesce(pg_catalog.strpos(${treeText(sql, sql`b.prosqlbody`)}, ':resulttype ' || c.object || ' ') > 0, true))`
   return sql<RoutineUse[]>`
     with recursive routine as materialized (
       select f.oid from pg_catalog.pg_proc f join pg_catalog.pg_roles o on o.oid = f.proowner
@@ -56,8 +61,8 @@ export function readRoutineUses(
           where d.refclassid = c.class and d.refobjid = c.object
             and (c.class in ('pg_catalog.pg_proc'::regclass, 'pg_catalog.pg_operator'::regclass, 'pg_catalog.pg_opclass'::regclass)
                 and d.classid <> 'pg_catalog.pg_type'::regclass
-              -- Arguments and columns of a domain have been checked already: expressions that cast to it count.
-              or c.class = 'pg_catalog.pg_type'::regclass and d.objsubid = 0 and d.classid <> 'pg_catalog.pg_proc'::regclass)
+              -- Arguments and columns of a domain have been checked already: expressions and bodies that cast to it count.
+              or c.class = 'pg_catalog.pg_type'::regclass and d.objsubid = 0 and (d.classid <> 'pg_catalog.pg_proc'::regclass or ${castsInBody}))
         union all
         select 'pg_catalog.pg_type'::regclass, k.contypid from pg_catalog.pg_constraint k
           where c.class = 'pg_catalog.pg_constraint'::regclass and k.oid = c.object and k.contypid <> 0

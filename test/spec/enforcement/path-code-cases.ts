@@ -28,6 +28,9 @@ const valid = `create function public.valid(t text) returns boolean language plp
 const update = 'update public.person set note = note'
 const written = 'grant update (note) on public.person to $analyst'
 
+const staff = `create function public.staff(t text) returns boolean language sql as 'select lower(t) like ''z%'''`
+const reads = 'exists (select from public.person p where p.id = doc.id and public.staff(p.email))'
+
 const usual = {
   code: 'RoutineSearchPath',
   clause: 'ENF-467',
@@ -262,5 +265,78 @@ export const pathCodeCases: readonly ExposureCase[] = [
     before: `${own}; ${lowered}; create statistics public.s on (public.norm(email)), note from public.person; insert into public.person select i, 'x' || i, 'x' from generate_series(2, 50) i`,
     setup: 'alter database "@database" owner to $analyst',
     leak: noticesOf(evil('lower'), 'analyze public.person'),
+  },
+  {
+    ...usual,
+    clause: 'ENF-499',
+    what: 'a body in standard SQL that casts to a domain whose check calls a function in text',
+    versions: { from: 140000 },
+    before: `${own}; ${valid}; create domain public.mailaddr as text check (public.valid(value)); create domain public.narrow as public.mailaddr;
+      create function public.fits(t text) returns boolean language sql immutable begin atomic; select (t::public.narrow) is not null; end; alter table public.person add check (public.fits(email))`,
+    setup: written,
+  },
+  {
+    ...usual,
+    clause: 'ENF-499',
+    what: 'such a body that writes a table with a column of the domain',
+    versions: { from: 140000 },
+    before: `${own}; ${valid}; create domain public.mailaddr as text check (public.valid(value)); create table public.log (mail public.mailaddr); grant insert on public.log to public;
+      create function public.noted(t text) returns boolean language sql begin atomic; insert into public.log values (t); select true; end;
+      create policy p on public.person for update using (public.noted(email)); create policy r on public.person for select using (true); alter table public.person enable row level security`,
+    setup: written,
+  },
+  {
+    ...usual,
+    clause: 'ENF-500',
+    what: 'a row policy of another table that reads the masked one, by a view',
+    roles: { keeper: 'NOLOGIN' },
+    before: `${own}; ${staff}; alter table public.person owner to $keeper; create table public.doc (id int); insert into public.doc values (1);
+      create policy p on public.doc using (${reads}); alter table public.doc enable row level security; alter table public.doc force row level security; alter table public.doc owner to $keeper;
+      create view public.docs as select id from public.doc; alter view public.docs owner to $keeper`,
+    setup: 'grant select on public.docs to $analyst',
+    leak: noticesOf(evil('lower'), 'select id from public.docs'),
+  },
+  {
+    ...usual,
+    clause: 'ENF-500',
+    what: 'a row policy of another masked table, by its twin',
+    before: `${own}; ${staff}; create table public.split (id int, email text); insert into public.split values (1, 'x'); grant usage on schema public to public;
+      create policy p on public.split using (${reads.replace('doc.id', 'split.id')}); alter table public.split enable row level security; grant select on public.split to $analyst`,
+    leak: noticesOf(evil('lower'), 'select id from masked_public.split'),
+  },
+  {
+    ...usual,
+    clause: 'ENF-500',
+    what: 'such a policy below the policy of a third table',
+    roles: { keeper: 'NOLOGIN' },
+    before: `${own}; ${staff}; alter table public.person owner to $keeper; create table public.doc (id int); insert into public.doc values (1);
+      create policy p on public.doc using (${reads}); create table public.page (id int); insert into public.page values (1);
+      create policy q on public.page using (exists (select from public.doc d where d.id = page.id));
+      alter table public.doc enable row level security; alter table public.doc force row level security; alter table public.doc owner to $keeper;
+      alter table public.page enable row level security; alter table public.page force row level security; alter table public.page owner to $keeper;
+      create view public.pages as select id from public.page; alter view public.pages owner to $keeper`,
+    setup: 'grant select on public.pages to $analyst',
+    leak: noticesOf(evil('lower'), 'select id from public.pages'),
+  },
+  {
+    ...usual,
+    clause: 'ENF-500',
+    what: 'a row policy of another table that hands over the whole row',
+    roles: { keeper: 'NOLOGIN' },
+    before: `${own}; create function public.fits(p public.person) returns boolean language plpgsql as 'begin return lower(p.email) is not null; end'; alter table public.person owner to $keeper;
+      create table public.doc (id int); insert into public.doc values (1); create policy p on public.doc using (exists (select from public.person p where public.fits(p)));
+      alter table public.doc enable row level security; alter table public.doc force row level security; alter table public.doc owner to $keeper;
+      create view public.docs as select id from public.doc; alter view public.docs owner to $keeper`,
+    setup: 'grant select on public.docs to $analyst',
+    leak: noticesOf(evil('lower'), 'select id from public.docs'),
+  },
+  {
+    ...usual,
+    clause: 'ENF-500',
+    what: 'a rule of another table that reads the masked one, for a role that inserts',
+    before: `${own}; ${staff}; create table public.doc (id int); create table public.log (is_staff boolean);
+      create rule note as on insert to public.doc do also insert into public.log select public.staff(email) from public.person`,
+    setup: 'grant insert on public.doc to $analyst',
+    leak: noticesOf(evil('lower'), 'insert into public.doc values (1)'),
   },
 ]

@@ -11,4 +11,16 @@ forEachCluster((cluster) => {
     'A function in text that PostgreSQL calls with a masked column, and whose names can lead to objects of a masked role, is listed (`RoutineSearchPath`)…',
     playAll('ENF-467'),
   )
+
+  clause(
+    'ENF-499',
+    'A body in standard SQL that casts to a domain calls the functions of the checks of that domain: …',
+    playAll('ENF-499'),
+  )
+
+  clause(
+    'ENF-500',
+    'Functions that a row policy or rule of another relation calls with a column of the masked one are listed as `RoutineSearchPath` too…',
+    playAll('ENF-500'),
+  )
 })
