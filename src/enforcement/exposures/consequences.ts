@@ -55,6 +55,14 @@ const kinds: readonly RemedyKind[] = [
       'Give the function a body in standard SQL (BEGIN ATOMIC), or revoke EXECUTE on it from roles that do not need it.',
   },
   {
+    pattern: /\bSET (client_min_messages|plpgsql\.print_strict_params)\b/,
+    affects:
+      'Callers of the function: they see none of its messages below an error. A function in SQL is no longer made a part of the calling query, which can be slower.',
+    undo: 'ALTER ROUTINE … RESET client_min_messages, and RESET plpgsql.print_strict_params.',
+    isDangerous: false,
+    alternative: null,
+  },
+  {
     pattern: /^VACUUM FULL /m,
     affects:
       'Every statement on the table waits while PostgreSQL rewrites it, and the disk holds it twice meanwhile.',

@@ -27,6 +27,7 @@ import { parameterGrant } from './parameter-grants.ts'
 import { partitionCode } from './partition-code.ts'
 import { policyCode } from './policy-code.ts'
 import { policyOracleKinds } from './policy-oracles.ts'
+import { printedArgument } from './printed-arguments.ts'
 import { printedKey } from './printed-keys.ts'
 import { replicationPassword } from './replication-password.ts'
 import { readRoleBook } from './role-book.ts'
@@ -52,6 +53,7 @@ export const exposureKinds: readonly ExposureKind[] = [
   definerFunctions,
   definerSearchPath,
   routineSearchPath,
+  printedArgument,
   definerCode,
   definerArgument,
   ...copyKinds,

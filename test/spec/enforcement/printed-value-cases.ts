@@ -3,29 +3,41 @@ import type { Database } from '../../../src/db/database.ts'
 import type { ExposureCase } from './exposure-cases.ts'
 
 /** What a session is told that has the plans of all statements printed to itself, with their constants as texts. Undone afterwards. */
-const printedBy = (run: string) => async (_session: Database, _owner: Database, url: string) => {
-  const client = new pg.Client({ connectionString: url })
-  const seen: string[] = []
-  client.on('notice', ({ message, detail }) => seen.push(message ?? '', detail ?? ''))
-  await client.connect()
-  await client
-    .query(
-      `begin; set local debug_pretty_print = off; set local debug_print_plan = on; set local client_min_messages = log; ${run}`,
-    )
-    .catch((error: Error) => seen.push(error.message))
-    .finally(() => client.end())
-  return (
-    seen
-      .join(' ')
-      // The server breaks lines between bytes.
-      .replaceAll(/\s+/g, ' ')
-      .replaceAll(/\[ ([-0-9 ]+) \]/g, (_, bytes: string) =>
-        String.fromCharCode(...bytes.split(' ').map(Number)),
+const printedBy =
+  (run: string, settings = 'client_min_messages = log') =>
+  async (_session: Database, _owner: Database, url: string) => {
+    const client = new pg.Client({ connectionString: url })
+    const seen: string[] = []
+    client.on('notice', ({ message, detail }) => seen.push(message ?? '', detail ?? ''))
+    await client.connect()
+    await client
+      .query(
+        `begin; set local debug_pretty_print = off; set local debug_print_plan = on; set local ${settings}; ${run}`,
       )
-  )
-}
+      .catch((error: Error & { detail?: string }) => seen.push(error.message, error.detail ?? ''))
+      .finally(() => client.end())
+    return (
+      seen
+        .join(' ')
+        // The server breaks lines between bytes.
+        .replaceAll(/\s+/g, ' ')
+        .replaceAll(/\[ ([-0-9 ]+) \]/g, (_, bytes: string) =>
+          String.fromCharCode(...bytes.split(' ').map(Number)),
+        )
+    )
+  }
 
 const referred = `alter table public.person add unique (email); create table public.ref (email text references public.person (email))`
+const allowed = 'create table public.allowed (mail text); grant select on public.allowed to public'
+const policed =
+  'create policy p on public.person using (public.staff(email)); alter table public.person enable row level security'
+const read = 'select id from masked_public.person'
+const argument = {
+  code: 'PrintedArgument',
+  clause: 'ENF-501',
+  severity: 'high',
+  leak: printedBy(read),
+} satisfies Partial<ExposureCase>
 const usual = { code: 'PrintedKey', clause: 'ENF-497', severity: 'high' } satisfies Partial<ExposureCase>
 
 /** Queries of PostgreSQL's own whose plan has a raw value, and which a masked role has printed to itself. */
@@ -98,5 +110,66 @@ export const printedValueCases: readonly ExposureCase[] = [
       insert into public.split select id, email from public.person; create table public.ref (email text references public.split (email))`,
     setup: 'grant delete on public.split_z to $analyst',
     leak: printedBy('delete from public.split_z'),
+  },
+  {
+    ...argument,
+    what: 'a row policy whose function in PL/pgSQL runs a query, for a role that reads',
+    before: `${allowed}; create function public.staff(t text) returns boolean language plpgsql set search_path = public, pg_temp as
+      'begin return not exists (select from public.allowed where mail = t); end'; ${policed}`,
+  },
+  {
+    ...argument,
+    what: 'such a function with the rights of its owner',
+    before: `${allowed}; create function public.staff(t text) returns boolean language plpgsql security definer set search_path = public, pg_temp as
+      'begin return not exists (select from public.allowed where mail = t); end'; ${policed}`,
+  },
+  {
+    ...argument,
+    what: 'an expression with an aggregate',
+    before: `create function public.staff(t text) returns boolean language plpgsql set search_path = public, pg_temp as
+      'begin return max(t) is not null; end'; ${policed}`,
+  },
+  {
+    ...argument,
+    what: 'a function in SQL that runs a query',
+    versions: { from: 180000 },
+    before: `${allowed}; create function public.staff(t text) returns boolean language sql as 'select not exists (select from public.allowed where mail = t)'; ${policed}`,
+  },
+  {
+    ...argument,
+    what: 'a body in standard SQL that runs a query',
+    versions: { from: 180000 },
+    before: `${allowed}; create function public.staff(t text) returns boolean language sql begin atomic; select not exists (select from public.allowed where mail = t); end; ${policed}`,
+  },
+  {
+    ...argument,
+    what: 'a function in SQL that sets a search path, and is called by itself for this',
+    versions: { from: 180000 },
+    before: `create function public.norm(t text) returns text language sql immutable set search_path = public, pg_temp as 'select lower(t)';
+      alter table public.person add check (public.norm(email) <> '')`,
+    setup: 'grant update (note) on public.person to $analyst',
+    leak: printedBy('update public.person set note = note'),
+  },
+  {
+    ...argument,
+    what: 'a trigger that writes the former value elsewhere',
+    before: `create table public.history (id int, email text); grant insert on public.history to public;
+      create function public.note() returns trigger language plpgsql set search_path = public, pg_temp as 'begin insert into public.history values (old.id, old.email); return new; end';
+      create trigger note after update on public.person for each row execute function public.note()`,
+    setup: 'grant update (note) on public.person to $analyst',
+    leak: printedBy('update public.person set note = note'),
+  },
+  {
+    ...argument,
+    what: 'a message for debugging',
+    before: `create function public.staff(t text) returns boolean language plpgsql set search_path = public, pg_temp as 'begin raise debug ''%'', t; return true; end'; ${policed}`,
+    leak: printedBy(read, 'client_min_messages = debug1'),
+  },
+  {
+    ...argument,
+    what: 'an error of INTO STRICT',
+    before: `${allowed}; create function public.staff(t text) returns boolean language plpgsql set search_path = public, pg_temp as
+      'declare m text; begin select mail into strict m from public.allowed where mail = t; return true; end'; ${policed}`,
+    leak: printedBy(read, 'plpgsql.print_strict_params = on'),
   },
 ]
