@@ -8,6 +8,7 @@ import type {
   Right,
   Snapshot,
 } from '../catalog.ts'
+import { droppedGrantor } from '../guard/stored-grants.ts'
 import { isTwinOwnerName } from '../names.ts'
 import { markLeft, type WasExempt } from './left-grants.ts'
 import { lendRights, rememberRights, traceRights } from './rights.ts'
@@ -47,7 +48,7 @@ export function remember(
   const recorded = withOwner(guard, relation.owner)
   const traced = traceGrants(recorded, relation, found, twins, wasExempt)
   const grants = withoutOrphans(traced.grants, relation.owner)
-  const columnGrants = withoutOrphans(traced.columnGrants, relation.owner, traced.grants)
+  const columnGrants = withoutOrphans(traced.columnGrants, relation.owner, grants)
   // Grants that ended with the option of their grantor were not revoked from the grantee: they are no sign of a REVOKE ALL.
   const rights = rememberRights(seenRights, recorded, wasExempt, relation, traced)
   return { grants, columnGrants, rights: traceRights(rights, relation, { grants, columnGrants }) }
@@ -55,14 +56,14 @@ export function remember(
 
 /**
  * The record with the grants of a former owner as grants of the owner, as ALTER TABLE … OWNER TO makes them. A grantor that
- * holds no grant option can only have been the owner.
+ * holds no grant option can only have been the owner. What a dropped role had passed on hangs on nothing, and ends (`withoutOrphans`).
  */
 function withOwner(guard: Guard, owner: string): Guard {
-  const able = new Set(
+  const able = new Set<string | null>(
     [...guard.grants, ...guard.columnGrants]
       .filter(({ grantable }) => grantable)
       .map(({ grantee }) => grantee),
-  )
+  ).add(droppedGrantor)
   const move = <G extends Grant>(grants: readonly G[]) =>
     grants.map((grant) => (able.has(grant.grantor) ? grant : { ...grant, grantor: owner }))
   return { ...guard, grants: move(guard.grants), columnGrants: move(guard.columnGrants) }

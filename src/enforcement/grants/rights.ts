@@ -1,4 +1,5 @@
 import type { Grant, Guard, Relation, Remembered, Right, Role } from '../catalog.ts'
+import { droppedGrantor } from '../guard/stored-grants.ts'
 import { hasStood, type WasExempt } from './left-grants.ts'
 import { type exemptions, withAncestors } from './roles.ts'
 
@@ -41,8 +42,10 @@ export function rememberRights(
 ): Right[] {
   const stood = (right: Right) => hasStood(right, wasExempt)
   const stored = guard.rights.filter(({ lent }) => !lent)
-  const able = new Set(stored.filter(({ grantable }) => grantable).map(({ grantee }) => grantee))
-  // A grantor without the option can only have been the owner.
+  const able = new Set(stored.filter(({ grantable }) => grantable).map(({ grantee }) => grantee)).add(
+    droppedGrantor,
+  )
+  // A grantor without the option can only have been the owner, unless it was dropped: that ends what it passed on.
   const recorded = stored.map((right) => (able.has(right.grantor) ? right : { ...right, grantor: owner }))
   // Records of earlier releases tell SELECT alone.
   const hadSelect = new Set(listSelects(guard, owner))

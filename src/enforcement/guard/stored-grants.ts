@@ -15,10 +15,16 @@ export interface StoredGuard extends Omit<Guard, 'grants' | 'columnGrants' | 'ri
   readonly lent: readonly number[]
 }
 
+/** The grantor of a grant that a role passed on which was dropped since. It is the name of no role, and stands for none in a statement. */
+export const droppedGrantor = '\0'
+/** The same in a record. Zero is a former owner, also in records of earlier releases. */
+const droppedOid = -1
+
 function storeGrants<G extends Grant>(grants: readonly G[], roles: ReadonlyMap<string, Role>): Stored<G>[] {
   return grants.flatMap((grant) => {
     const grantee = grant.grantee === null ? 0 : roles.get(grant.grantee)?.oid
-    return grantee === undefined ? [] : [{ ...grant, grantor: roles.get(grant.grantor)?.oid ?? 0, grantee }]
+    const grantor = grant.grantor === droppedGrantor ? droppedOid : (roles.get(grant.grantor)?.oid ?? 0)
+    return grantee === undefined ? [] : [{ ...grant, grantor, grantee }]
   })
 }
 
@@ -32,8 +38,13 @@ export function storeGuard(guard: Guard, roles: ReadonlyMap<string, Role>): Stor
   }
 }
 
-/** Drops grants to roles that no longer exist. A grantor that no longer exists becomes an empty name. */
+/**
+ * Drops grants to roles that no longer exist. A grantor that no longer exists becomes an empty name, as of a former owner, unless
+ * the record says that it had a grant option: then what it granted ended with it.
+ */
 export function recallGuard(stored: StoredGuard, names: ReadonlyMap<number, string>): Guard {
+  const all = [...stored.grants, ...stored.columnGrants, ...(stored.rights ?? [])]
+  const able = new Set(all.filter(({ grantable }) => grantable).map(({ grantee }) => grantee)).add(droppedOid)
   const recall = <G extends Grant>(grants: readonly Stored<G>[]) =>
     grants
       .filter(({ grantee }) => grantee === 0 || names.has(grantee))
@@ -41,7 +52,7 @@ export function recallGuard(stored: StoredGuard, names: ReadonlyMap<number, stri
         (grant) =>
           ({
             ...grant,
-            grantor: names.get(grant.grantor) ?? '',
+            grantor: names.get(grant.grantor) ?? (able.has(grant.grantor) ? droppedGrantor : ''),
             grantee: grant.grantee === 0 ? null : names.get(grant.grantee),
           }) as unknown as G,
       )
