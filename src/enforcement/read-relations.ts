@@ -11,6 +11,7 @@ import {
   nameRoles,
   type RoleNames,
   watchedPrivileges,
+  writersAsJson,
 } from './grants/read-acl.ts'
 import type { Target } from './policy.ts'
 import type { Printing } from './print-by-halves.ts'
@@ -152,10 +153,7 @@ export async function readRelations(
       c.relrowsecurity and exists (select 1 from pg_catalog.pg_policy p where p.polrelid = c.oid and p.polpermissive
         and p.polcmd in ('*', 'r') and 0 <> all(p.polroles)) as "hasRolePolicies",
       ${aclAsJson(tx, tx`c.relacl`, watchedPrivileges)} as acl,
-      (select coalesce(json_agg(json_build_object('grantor', w.grantor::int8, 'grantee', w.grantee::int8)), '[]') from (
-        select distinct a.grantor, a.grantee from (
-          select c.relacl as list union all select n.attacl from pg_catalog.pg_attribute n where n.attrelid = c.oid and n.attacl is not null
-        ) l, pg_catalog.aclexplode(l.list) a where a.privilege_type <> all(${watchedPrivileges}::text[])) w) as writing,
+      ${writersAsJson(tx)} as writing,
       case when c.relkind in ('v', 'm') then (select pg_catalog.pg_column_size(w.ev_action) from pg_catalog.pg_rewrite w
         where w.ev_class = c.oid and w.rulename = '_RETURN') else 0 end as "storedBytes",
       c.relispopulated as "isPopulated", ${selectReads(tx)} as reads,

@@ -10,8 +10,10 @@ import {
   aclAsJson,
   listGrants,
   listRights,
+  nameRoles,
   type RoleNames,
   watchedPrivileges,
+  writersAsJson,
 } from './read-acl.ts'
 
 /** A relation, or a twin, as a plan has read it. */
@@ -164,6 +166,7 @@ function touchPatiently({ name, relation, as }: Target): Step {
 interface TargetRow {
   readonly at: number
   readonly acl: readonly AclEntry[]
+  readonly writing: readonly Pick<AclEntry, 'grantor' | 'grantee'>[]
   readonly columns: readonly {
     readonly number: number
     readonly name: string
@@ -175,6 +178,7 @@ interface TargetRow {
 async function readTargets(tx: Tx, targets: readonly Target[]): Promise<TargetRow[]> {
   return await tx<TargetRow[]>`
     select (t.at - 1)::int4 as at, ${aclAsJson(tx, tx`c.relacl`, watchedPrivileges)} as acl,
+      ${writersAsJson(tx)} as writing,
       coalesce((select json_agg(json_build_object('number', a.attnum, 'name', a.attname,
           'acl', ${aclAsJson(tx, tx`a.attacl`, watchedPrivileges)}) order by a.attnum) from pg_catalog.pg_attribute a
         where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attacl is not null), '[]') as columns
@@ -185,12 +189,14 @@ async function readTargets(tx: Tx, targets: readonly Target[]): Promise<TargetRo
       join pg_catalog.pg_namespace n on n.oid = k.relnamespace where n.nspname = t.schema and k.relname = t.name))`
 }
 
-function renewRelation(relation: Relation, { acl, columns }: TargetRow, names: RoleNames): Relation {
+function renewRelation(relation: Relation, row: TargetRow, names: RoleNames): Relation {
+  const { acl, columns, writing } = row
   const isOfOthers = ({ grantee }: { grantee: string | null }) => grantee !== relation.owner
   const aclOf = new Map(columns.map((column) => [column.number, column.acl]))
   return {
     ...relation,
     grants: listGrants(acl, names).filter(isOfOthers),
+    writers: nameRoles(writing, names),
     columns: relation.columns.map((column) => ({
       ...column,
       acl: listGrants(aclOf.get(column.number) ?? [], names),
@@ -210,10 +216,11 @@ function renewTwin(twin: ObservedTwin, { acl, columns }: TargetRow, names: RoleN
 }
 
 /** Without the owner's own: it has them by default, and PostgreSQL writes them down with the first change. */
-function listEntries({ owner, grants, columns, rights }: Relation): unknown[] {
+function listEntries({ owner, grants, columns, rights, writers }: Relation): unknown[] {
   const ofColumns = columns.flatMap(({ number, acl }) => acl.map((grant) => ({ ...grant, column: number })))
   return [
     ...[...grants, ...ofColumns].filter(({ grantee }) => grantee !== owner),
+    ...writers.filter(({ grantee }) => grantee !== owner).map(({ grantor, grantee }) => [grantor, grantee]),
     ...rights.map(({ grantor, grantee, grantable, privilege, column }) => [
       grantor,
       grantee,

@@ -24,6 +24,14 @@ export function aclAsJson(tx: Sql, acl: Query<Row[]>, privileges: readonly strin
     from pg_catalog.aclexplode(${acl}) a where a.privilege_type = any(${privileges}::text[])) end), '[]')`
 }
 
+/** Of a row `c` of pg_class: grantees of other privileges than the watched ones, on it or on a column, each with its grantor. */
+export function writersAsJson(tx: Sql) {
+  return tx`(select coalesce(json_agg(json_build_object('grantor', w.grantor::int8, 'grantee', w.grantee::int8)), '[]') from (
+    select distinct a.grantor, a.grantee from (
+      select c.relacl as list union all select n.attacl from pg_catalog.pg_attribute n where n.attrelid = c.oid and n.attacl is not null
+    ) l, pg_catalog.aclexplode(l.list) a where a.privilege_type <> all(${watchedPrivileges}::text[])) w)`
+}
+
 interface Privilege extends Grant {
   readonly privilege: string
 }

@@ -144,6 +144,52 @@ forEachCluster((cluster) => {
       assert.deepEqual(await listOf('ann'), [])
     })
 
+    const judged =
+      'Whether TRIGGER, REFERENCES and MAINTAIN of a masked role end (ENF-316, ENF-486) is judged by the other privileges that…'
+    for (const [had, done, left] of [
+      ['insert, trigger', 'revoke all on public.t from :ann', []],
+      ['select, insert, trigger, references', 'revoke all on public.t from :ann', []],
+      ['update (id), trigger', 'revoke all on public.t from :ann', []],
+      ['insert, trigger', 'revoke trigger on public.t from :ann', ['t: INSERT', 't: TRIGGER']],
+    ] as const)
+      clause('ENF-506', judged, async () => {
+        await run(`set role :owner; grant ${had} on public.t to :ann; reset role`)
+        await settle()
+        // Masks end.
+        await release(meanwhile(() => as('owner', done)))
+        assert.deepEqual(await listOf('ann'), left, `${had}; ${done}`)
+        // Another grant is to be changed.
+        await run(`set role :owner; grant ${had} on public.t to :ann; reset role`)
+        await settle()
+        await as('owner', 'grant select on public.t to :cid')
+        await reconcile(
+          target.database,
+          wanted('seer'),
+          meanwhile(() => as('owner', done)),
+        )
+        await settle()
+        await release()
+        assert.deepEqual(await listOf('ann'), left, `${had}; ${done}, between`)
+      })
+
+    for (const [had, done, left] of [
+      ['insert, trigger', 'revoke insert on public.t from :ann', ['t: TRIGGER']],
+      ['select, insert, trigger', 'revoke select, insert on public.t from :ann', ['t: TRIGGER']],
+      ['trigger', 'grant insert on public.t to :ann', ['t: INSERT', 't: TRIGGER']],
+    ] as const)
+      clause('ENF-506', judged, async () => {
+        await run(`set role :owner; grant ${had} on public.t to :ann; reset role`)
+        // Masks begin.
+        await reconcile(
+          target.database,
+          wanted('seer'),
+          meanwhile(() => as('owner', done)),
+        )
+        await settle()
+        await release()
+        assert.deepEqual(await listOf('ann'), left, `${had}; ${done}`)
+      })
+
     /** Runs `act` while another session holds the lock of u, so that a turn goes relation by relation. */
     const whileHeld = async (act: () => Promise<unknown>) => {
       const other: Database = target.connectAs('owner')
