@@ -13,8 +13,8 @@ export interface FrameStreamOptions {
    * statement, so it takes the type's code and no buffer is made for the frame.
    */
   look(type: number, bytes: Buffer, from: number, to: number): Buffer | undefined
-  /** A watched frame passes unseen. */
-  miss(type: number): void
+  /** A watched frame is too long to be seen. Returns whether it is left out; it passes otherwise. */
+  miss(type: number): boolean
 }
 
 const headBytes = 5
@@ -35,8 +35,9 @@ export class FrameStream {
   /** A watched frame that is not complete yet. */
   #frame: Buffer | undefined
   #frameFilled = 0
-  /** Bytes left of a frame that passes. */
+  /** Bytes left of a frame that passes, or is left out. */
   #passing = 0
+  #isLeftOut = false
 
   constructor(options: FrameStreamOptions) {
     this.#options = options
@@ -47,7 +48,8 @@ export class FrameStream {
 
   /** Nothing of a frame has been passed on whose rest is missing. */
   get isBetweenFrames(): boolean {
-    return this.#passing === 0 && (this.#headFilled === 0 || this.#isHolding())
+    const isPassing = this.#passing > 0 && !this.#isLeftOut
+    return !isPassing && (this.#headFilled === 0 || this.#isHolding())
   }
 
   /** The bytes to send on: mostly the chunk itself. */
@@ -67,6 +69,10 @@ export class FrameStream {
       const step = Math.min(this.#passing, end - at)
       this.#passing -= step
       at += step
+      if (this.#isLeftOut) {
+        pieces ??= []
+        kept = at
+      }
     }
     while (at < end) {
       const type = chunk[at] ?? 0
@@ -77,7 +83,12 @@ export class FrameStream {
       if (length < 4 || length > maxLength) refuseLength(length, maxLength)
       const to = at + length + 1
       if (isWhole && (kind === passes || length > watchLimit)) {
-        if (kind === watched) this.#options.miss(type)
+        this.#isLeftOut = kind === watched && this.#options.miss(type)
+        if (this.#isLeftOut) {
+          pieces ??= []
+          if (at > kept) pieces.push(chunk.subarray(kept, at))
+          kept = Math.min(to, end)
+        }
         at = to
       } else if (kind === passes) {
         this.#headFilled = chunk.copy(this.#head, 0, at)
@@ -113,7 +124,10 @@ export class FrameStream {
   #completeHead(chunk: Buffer): number {
     const step = chunk.copy(this.#head, this.#headFilled, 0, headBytes - this.#headFilled)
     this.#headFilled += step
-    if (this.#headFilled === headBytes) this.#passing = this.#takeLength() - 4
+    if (this.#headFilled === headBytes) {
+      this.#isLeftOut = false
+      this.#passing = this.#takeLength() - 4
+    }
     return step
   }
 
@@ -127,8 +141,8 @@ export class FrameStream {
       if (this.#headFilled < headBytes) return at
       const length = this.#takeLength()
       if (length > this.#options.watchLimit) {
-        this.#options.miss(this.#head[0] ?? 0)
-        out.push(Buffer.from(this.#head))
+        this.#isLeftOut = this.#options.miss(this.#head[0] ?? 0)
+        if (!this.#isLeftOut) out.push(Buffer.from(this.#head))
         this.#passing = length - 4
         return at
       }

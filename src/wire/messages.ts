@@ -49,6 +49,11 @@ export function readFields(frame: Buffer): Field[] {
   return fields
 }
 
+/** Of an error or a notice, in English whatever the language of the session. */
+export function readSeverity(frame: Buffer): string | undefined {
+  return readFields(frame).find(([code]) => code === 'V')?.[1]
+}
+
 export function writeFields(type: string, fields: readonly Field[]): Buffer {
   const body = fields.map(([code, text]) => `${code}${text}\0`).join('')
   return message(type, Buffer.from(`${body}\0`, 'latin1'))

@@ -8,6 +8,7 @@ import {
   readFirstResponse,
   readMechanisms,
   readParameter,
+  readSeverity,
   writeMechanisms,
 } from '../../wire/messages.ts'
 import { refuse, violation } from '../../wire/refusal.ts'
@@ -76,7 +77,8 @@ export async function beginSession(client: Side, backend: Side): Promise<Session
         client.socket.write(frame)
         return undefined
       case 'N':
-        client.socket.write(frame)
+        // GATE-370, of a trigger at the login, before the database has said whose session it is.
+        if (readSeverity(frame) !== 'LOG') client.socket.write(frame)
         break
       case 'S': {
         parameters.set(...(readParameter(frame) as [string, string]))

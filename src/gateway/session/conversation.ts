@@ -32,7 +32,10 @@ export class Conversation {
       watchLimit: maxTextBytes,
       maxLength: options.maxMessageBytes,
       look: (type, bytes, from, to) => client.look(type, bytes, from, to),
-      miss: (type) => client.miss(type),
+      miss(type) {
+        client.miss(type)
+        return false
+      },
     })
     this.#fromBackend = new FrameStream({
       watched: 'ZEN13SCG',

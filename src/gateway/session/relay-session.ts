@@ -56,6 +56,7 @@ export async function relaySession(
     hearsPath: reported !== undefined,
     allowsCopies: limits.allowMaskedCopies,
     tellsMasks: limits.tellsMasks,
+    isEnforced: !database.isUnbound,
     log: ports.log,
   })
   const from = clientAddressOf(client.socket)

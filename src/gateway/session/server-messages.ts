@@ -1,5 +1,5 @@
 import { codes } from '../../wire/codes.ts'
-import { readFields, readParameter } from '../../wire/messages.ts'
+import { readParameter, readSeverity } from '../../wire/messages.ts'
 import { violation } from '../../wire/refusal.ts'
 import type { StatementLedger } from './ledger/statement-ledger.ts'
 import type { SessionPhase } from './session-phase.ts'
@@ -30,11 +30,12 @@ export class ServerMessages {
     return notices ? Buffer.concat([notices, sent ?? bytes.subarray(from, to)]) : sent
   }
 
-  /** A message that is too long to be held passes unread. Others than these are never long. */
-  miss(type: number): void {
+  /** A message that is too long to be held passes unread, unless this says that it is left out. Others than these are never long. */
+  miss(type: number): boolean {
     if (type === codes.ParameterStatus) this.#texts.missParameter()
     else if (type === codes.Error) this.#ledger.missError()
     else if (type !== codes.Notice) violation('an answer of the database is too long')
+    return type === codes.Notice && this.#texts.hidesPlans
   }
 
   #hear(type: number, bytes: Buffer, from: number, to: number): Buffer | undefined {
@@ -57,11 +58,13 @@ export class ServerMessages {
       case codes.ParameterStatus:
         this.#texts.setParameter(...readParameter(bytes.subarray(from, to)))
         return undefined
-      case codes.Notice:
-        return ledger.hearNotice(bytes.subarray(from, to))
+      case codes.Notice: {
+        const frame = bytes.subarray(from, to)
+        return this.#texts.hidesPlans && readSeverity(frame) === 'LOG' ? nothing : ledger.hearNotice(frame)
+      }
       default: {
         const frame = bytes.subarray(from, to)
-        const severity = readFields(frame).find(([code]) => code === 'V')?.[1]
+        const severity = readSeverity(frame)
         // The database has said goodbye itself.
         if (severity === 'FATAL' || severity === 'PANIC') this.#phase.isOver = true
         return ledger.hearError(frame)

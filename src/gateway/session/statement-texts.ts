@@ -27,6 +27,8 @@ export interface StatementTextsOptions {
   readonly allowsCopies?: boolean
   /** The session is told of each relation that it reads masked. */
   readonly tellsMasks?: boolean
+  /** Masks are enforced in the database. */
+  readonly isEnforced?: boolean
   readonly log: Logger
 }
 
@@ -93,6 +95,14 @@ export class StatementTexts {
   /** The session has forbidden itself to read views, as pg_dump does. */
   get forbidsViews(): boolean {
     return this.#forbidsViews
+  }
+
+  /**
+   * GATE-370: PostgreSQL plans a statement before it asks for the right to read, and shows the plan to a session that wants it. The
+   * estimates in it come from raw values, and the queries by which it checks foreign keys have the keys in them.
+   */
+  get hidesPlans(): boolean {
+    return this.#options.isEnforced === true && this.#reader.getParameter('is_superuser') !== 'on'
   }
 
   /** The effects of the last text. */

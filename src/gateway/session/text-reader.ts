@@ -4,7 +4,13 @@ import type { Splice } from '../../sql/splice.ts'
 import { type ClientEncoding, type ClientText, findEncoding, utf8 } from './client-encoding.ts'
 
 /** Those that the gateway goes by. Of others a hostile server could report any number. */
-const known = ['client_encoding', 'server_encoding', 'standard_conforming_strings', 'application_name']
+const known = [
+  'client_encoding',
+  'server_encoding',
+  'standard_conforming_strings',
+  'application_name',
+  'is_superuser',
+]
 
 /** How the bytes of a session's texts become letters and back, by the settings that the server reports. */
 export class TextReader {

@@ -6,7 +6,7 @@ import { message } from '../../../src/wire/messages.ts'
 import { Refusal } from '../../../src/wire/refusal.ts'
 import { runs } from '../../support/runs.ts'
 
-const open = (seen: string[] = [], replace: Record<string, Buffer> = {}) =>
+const open = (seen: string[] = [], replace: Record<string, Buffer> = {}, leavesOut = false) =>
   new FrameStream({
     watched: 'QPZ',
     watchLimit: 1000,
@@ -19,7 +19,10 @@ const open = (seen: string[] = [], replace: Record<string, Buffer> = {}) =>
       seen.push(`${type}${to - from}`)
       return replace[type]
     },
-    miss: (code) => void seen.push(`${String.fromCharCode(code)} unseen`),
+    miss(code) {
+      seen.push(`${String.fromCharCode(code)} unseen`)
+      return leavesOut
+    },
   })
 const pushAll = (stream: FrameStream, chunks: readonly Buffer[]) =>
   Buffer.concat(chunks.map((chunk) => stream.push(chunk) ?? Buffer.alloc(0)))
@@ -45,6 +48,26 @@ describe('a stream of frames', () => {
       assert.deepEqual(seen, ['Q14', 'P13', 'Z6', 'Q unseen', 'Z6'])
       assert.ok(stream.isBetweenFrames)
     }
+  })
+
+  test('cut anywhere, a frame that is left out is gone, and the others pass', () => {
+    const rest = Buffer.concat(frames.filter((frame) => frame.length < 2000))
+    for (let cut = 0; cut <= all.length; cut++) {
+      const stream = open([], {}, true)
+      assert.deepEqual(pushAll(stream, [all.subarray(0, cut), all.subarray(cut)]), rest)
+      assert.ok(stream.isBetweenFrames)
+    }
+    const stream = open([], {}, true)
+    assert.deepEqual(
+      pushAll(
+        stream,
+        [...all].map((byte) => Buffer.from([byte])),
+      ),
+      rest,
+    )
+    const middle = open([], {}, true)
+    middle.push(all.subarray(0, all.length - 100))
+    assert.ok(middle.isBetweenFrames, 'nothing of it has been passed on')
   })
 
   test('byte by byte, and with replaced frames', () => {
