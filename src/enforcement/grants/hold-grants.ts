@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
-import { quoteLiteral, quoteQualified } from '../../db/quote.ts'
+import { quoteQualified } from '../../db/quote.ts'
 import type { Tx } from '../../db/transaction.ts'
 import { apply } from '../apply.ts'
-import type { ObservedTwin, Relation, Snapshot } from '../catalog.ts'
+import type { Guard, ObservedTwin, Relation, Snapshot } from '../catalog.ts'
 import type { Desired, Step } from '../plan.ts'
 import { actAs } from './grant-steps.ts'
 import {
@@ -15,12 +15,10 @@ import {
   watchedPrivileges,
   writersAsJson,
 } from './read-acl.ts'
+import { listNewlyHidden, type Touched, touch, touchPatiently } from './touch-grants.ts'
 
 /** A relation, or a twin, as a plan has read it. */
-interface Target {
-  readonly name: string
-  readonly as?: string
-  readonly relation?: Relation
+interface Target extends Touched {
   readonly twin?: ObservedTwin
 }
 
@@ -63,7 +61,7 @@ export async function planHeld<P extends Planned>(
     const { snapshot, desired } = current
     const names = new Set([...listChanged(due), ...drops])
     const targets = listTargets(snapshot, choose(desired), names).filter(({ name }) => !ours.has(name))
-    await apply(tx, targets.map(isPatient ? touchPatiently : touch))
+    await apply(tx, targets.flatMap(isPatient ? touchPatiently : touch))
     for (const { name } of targets) ours.add(name)
     const now = targets.length === 0 ? snapshot : await renewGrants(tx, snapshot, targets)
     if (now === snapshot) return { planned: current, steps: due }
@@ -107,60 +105,43 @@ export function listChanged(steps: readonly Step[]): string[] {
 /** Relations and twins whose grants the steps change. Steps that give grants back do not say so: all of these count. */
 function listTargets(snapshot: Snapshot, { masked, released }: Part, changed: ReadonlySet<string>): Target[] {
   if (changed.size + released.length === 0) return []
-  const twins = indexTwins(snapshot)
-  const list = (relation: Relation): Target[] => {
+  const { twins, guards } = indexRecords(snapshot)
+  const list = (relation: Relation, columns: Relation['columns'] = []): Target[] => {
     const twin = twins.get(relation.oid)
-    const own = { name: nameOf(relation), relation, ...actAs(relation) }
+    const own = { name: nameOf(relation), relation, columns, ...actAs(relation) }
     return twin && twin.managed !== 'not' ? [own, { name: nameOf(twin), twin, ...actAs(twin) }] : [own]
   }
   const found = [
-    ...masked.flatMap(({ relation }) => list(relation)).filter(({ name }) => changed.has(name)),
+    ...masked
+      .flatMap((one) => list(one.relation, listNewlyHidden(guards.get(one.relation.oid), one)))
+      .filter(({ name }) => changed.has(name)),
     ...released.flatMap(({ relation }) => (relation && relation.managed !== 'not' ? list(relation) : [])),
   ]
   return [...new Map(found.map((one) => [one.name, one])).values()]
 }
 
 /** Relation by relation, a snapshot is asked thousands of times. */
-const indexes = new WeakMap<Snapshot, Map<number, ObservedTwin>>()
+const indexes = new WeakMap<Snapshot, Records>()
 
-/** The twins of relations, by the oid of these. */
-function indexTwins(snapshot: Snapshot): Map<number, ObservedTwin> {
+interface Records {
+  /** The twins of relations, by the oid of these. */
+  readonly twins: ReadonlyMap<number, ObservedTwin>
+  readonly guards: ReadonlyMap<number, Guard>
+}
+
+function indexRecords(snapshot: Snapshot): Records {
   const known = indexes.get(snapshot)
   if (known) return known
   const byName = new Map(snapshot.twins.map((twin) => [nameOf(twin), twin]))
-  const found = new Map(
+  const twins = new Map(
     snapshot.guards.flatMap(({ oid, twin }) => {
       const own = twin && byName.get(nameOf(twin))
       return own ? [[oid, own]] : []
     }),
   )
+  const found = { twins, guards: new Map(snapshot.guards.map((guard) => [guard.oid, guard])) }
   indexes.set(snapshot, found)
   return found
-}
-
-const why = 'no other session changes its grants meanwhile'
-
-/** Changes nothing: PUBLIC can have no grant option. On the relation it writes the rows of columns that have grants, too. */
-const touching = (on: string) => `REVOKE GRANT OPTION FOR SELECT ON ${on} FROM PUBLIC`
-
-function touch({ name, as }: Target): Step {
-  return { sql: touching(name), why, ...(as !== undefined && { as }) }
-}
-
-const mostTries = 200
-
-function touchPatiently({ name, relation, as }: Target): Step {
-  const oid = relation?.oid ?? `to_regclass(${quoteLiteral(name)})`
-  const body = `DECLARE name text; BEGIN FOR tries IN 1..${mostTries} LOOP BEGIN
-    -- With each new lock the session hears of what others changed.
-    PERFORM pg_relation_size('pg_ts_parser'::regclass);
-    SELECT format('%I.%I', n.nspname, c.relname) INTO name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-    WHERE c.oid = ${oid};
-    EXIT WHEN name IS NULL;
-    EXECUTE format(${quoteLiteral(touching('%s'))}, name);
-    EXIT;
-    EXCEPTION WHEN internal_error OR undefined_table OR invalid_schema_name OR insufficient_privilege THEN NULL; END; END LOOP; END`
-  return { sql: `DO ${quoteLiteral(body)}`, why, ...(as !== undefined && { as }) }
 }
 
 interface TargetRow {

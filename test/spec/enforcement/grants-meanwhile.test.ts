@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, describe } from 'node:test'
+import { after, afterEach, before, beforeEach, describe } from 'node:test'
+import pg from 'pg'
 import type { Database } from '../../../src/db/database.ts'
 import type { ReconcileOptions } from '../../../src/enforcement/in-turn.ts'
 import { reconcile } from '../../../src/enforcement/reconcile.ts'
@@ -62,6 +63,10 @@ forEachCluster((cluster) => {
         create table public.whole (mail text); insert into public.whole values ('raw');
         alter table public.t owner to :owner; alter view public.v owner to :owner; alter table public.u owner to :owner;
         alter table public.whole owner to :owner`)
+    })
+    const clients: pg.Client[] = []
+    afterEach(async () => {
+      for (const client of clients.splice(0)) await client.end()
     })
     after(() => target[Symbol.asyncDispose]())
 
@@ -190,6 +195,50 @@ forEachCluster((cluster) => {
         assert.deepEqual(await listOf('ann'), left, `${had}; ${done}`)
       })
 
+    const listUnfinished = async (options?: ReconcileOptions) => {
+      const error = await reconcile(target.database, wanted('seer'), options).then(
+        () => null,
+        (reason: unknown) => reason,
+      )
+      assert.ok(error instanceof PartlyEnforced, String(error))
+      return error.unfinished
+    }
+
+    const opens =
+      'A grant of a masked column of a table that a session made before the mask, and commits after it, opens nothing: a turn…'
+    /** A session of cid that granted the column, and neither committed nor ended. cid lost its grant option since. */
+    const holdGrant = async () => {
+      await run(
+        'set role :owner; grant select on public.t, public.whole to :cid with grant option; reset role',
+      )
+      const client = new pg.Client({ connectionString: target.urlOf('cid') })
+      clients.push(client)
+      await client.connect()
+      const [own] = (await client.query('select pg_backend_pid() as pid')).rows
+      await client.query('begin; grant select (mail) on public.t, public.whole to public')
+      await as('owner', 'revoke all on public.t, public.whole from :cid cascade')
+      return { pid: Number(own.pid), commit: () => client.query('commit') }
+    }
+    const allDenied = async () => {
+      for (const role of ['ann', 'bea', 'cid'] as const)
+        for (const table of ['t', 'whole']) await isDenied(role, `select mail from public.${table}`)
+    }
+
+    for (const others of ['grant select on public.t, public.whole to :ann', 'select 1'])
+      clause('ENF-507', opens, async () => {
+        await run(`set role :owner; ${others}; reset role`)
+        const open = await holdGrant()
+        const held = (await listUnfinished()).filter(({ isClosed }) => !isClosed)
+        assert.deepEqual(held.map((one) => one.target).sort(), ['"public"."t"', '"public"."whole"'])
+        for (const { blockers } of held) assert.deepEqual(blockers, [{ pid: open.pid }])
+        await open.commit()
+        await reconcile(target.database, wanted('seer'))
+        await allDenied()
+        await settle()
+        await release()
+        assert.deepEqual((await listOf('ann')).length, others === 'select 1' ? 0 : 2)
+      })
+
     /** Runs `act` while another session holds the lock of u, so that a turn goes relation by relation. */
     const whileHeld = async (act: () => Promise<unknown>) => {
       const other: Database = target.connectAs('owner')
@@ -200,14 +249,8 @@ forEachCluster((cluster) => {
         await tx.unsafe(name('revoke select (id) on public.u from :cid'))
       })
     }
-    const partly = async (options?: ReconcileOptions) => {
-      const error = await reconcile(target.database, wanted('seer'), options).then(
-        () => null,
-        (reason: unknown) => reason,
-      )
-      assert.ok(error instanceof PartlyEnforced, String(error))
-      return error.unfinished.map((one) => one.target)
-    }
+    const partly = async (options?: ReconcileOptions) =>
+      (await listUnfinished(options)).map((one) => one.target)
 
     clause('ENF-458', `${undone}…`, async () => {
       await run('set role :owner; grant select on public.t, public.u to :seer, :ann; reset role')
