@@ -4,7 +4,6 @@ import type { Closed, Pin, Relation, Snapshot, Twin } from './catalog.ts'
 import { restoreAclOrders } from './grants/acl-order.ts'
 import { actAs, named, refuseToGiveBack, restoreGrants, setGrants } from './grants/grant-steps.ts'
 import { restoreRights, setRights } from './grants/right-steps.ts'
-import { holdColumns, listNewlyHidden } from './grants/touch-grants.ts'
 import { grantGuard } from './guard/guard-readers.ts'
 import {
   copyRecord,
@@ -244,9 +243,8 @@ function namesOf({ columns }: Relation): ReadonlyMap<number, string> {
   return new Map(columns.map((column) => [column.number, column.name]))
 }
 
-export function grantRelation({ steps, guards }: Plan, wanted: DesiredRelation): void {
+export function grantRelation({ steps }: Plan, wanted: DesiredRelation): void {
   const { relation } = wanted
-  const before = steps.length
   const seen = {
     grants: relation.grants,
     columnGrants: relation.columns.flatMap(({ name, acl }) =>
@@ -260,8 +258,6 @@ export function grantRelation({ steps, guards }: Plan, wanted: DesiredRelation):
   const target = { on, oid, owner, columns, ...actAs(relation) }
   setGrants(steps, target, seen, { grants: wanted.grants, columnGrants })
   setRights(steps, relation, wanted.rights)
-  if (steps.length === before && listNewlyHidden(guards.get(oid), wanted).length > 0)
-    steps.push(holdColumns(relation))
 }
 
 export function release(plan: Plan, released: Released): void {

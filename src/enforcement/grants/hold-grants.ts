@@ -102,9 +102,12 @@ export function listChanged(steps: readonly Step[]): string[] {
   return steps.flatMap(({ change }) => change?.on ?? [])
 }
 
-/** Relations and twins whose grants the steps change. Steps that give grants back do not say so: all of these count. */
+/**
+ * Relations and twins whose grants the steps change. Steps that give grants back do not say so: all of these count. So do tables of which
+ * columns are hidden that no role may read as it is: no step changes their grants then.
+ */
 function listTargets(snapshot: Snapshot, { masked, released }: Part, changed: ReadonlySet<string>): Target[] {
-  if (changed.size + released.length === 0) return []
+  if (changed.size + masked.length + released.length === 0) return []
   const { twins, guards } = indexRecords(snapshot)
   const list = (relation: Relation, columns: Relation['columns'] = []): Target[] => {
     const twin = twins.get(relation.oid)
@@ -114,7 +117,7 @@ function listTargets(snapshot: Snapshot, { masked, released }: Part, changed: Re
   const found = [
     ...masked
       .flatMap((one) => list(one.relation, listNewlyHidden(guards.get(one.relation.oid), one)))
-      .filter(({ name }) => changed.has(name)),
+      .filter(({ name, columns = [] }) => changed.has(name) || columns.length > 0),
     ...released.flatMap(({ relation }) => (relation && relation.managed !== 'not' ? list(relation) : [])),
   ]
   return [...new Map(found.map((one) => [one.name, one])).values()]

@@ -1,7 +1,6 @@
-import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../db/quote.ts'
+import { quoteIdentifier, quoteLiteral } from '../../db/quote.ts'
 import type { Column, Guard, Relation } from '../catalog.ts'
 import type { DesiredRelation, Step } from '../plan.ts'
-import { actAs } from './grant-steps.ts'
 
 /** A relation, or a twin, whose grants no other session is to change. */
 export interface Touched {
@@ -69,15 +68,4 @@ export function listNewlyHidden(
   return relation.columns.filter(
     ({ number, acl }) => (hidesAll || hidden.has(number)) && !known.has(number) && acl.length === 0,
   )
-}
-
-/** A change of grants that changes nothing, for a table that no other change makes a turn hold. */
-export function holdColumns(relation: Relation): Step {
-  const on = quoteQualified(relation.schema, relation.name)
-  return {
-    sql: touching(on),
-    why,
-    change: { on, oid: relation.oid, privileges: ['SELECT'] },
-    ...actAs(relation),
-  }
 }

@@ -239,6 +239,37 @@ forEachCluster((cluster) => {
         assert.deepEqual((await listOf('ann')).length, others === 'select 1' ? 0 : 2)
       })
 
+    const computed = 'generated always as (lower(mail)) stored'
+    /** Changes by which a turn hides a column without grants, and changes no grant. */
+    for (const [had, change, also] of [
+      ['grant select on public.t to :seer, :ann', `alter table public.t add lowered text ${computed}`, []],
+      ['grant select on public.t to :seer', 'select 1', ['public.t.name']],
+      [
+        'grant select on public.t to :seer; grant select (id) on public.t to :ann',
+        'select 1',
+        ['public.t.name'],
+      ],
+      ['grant select on public.t to :seer, :ann', 'alter table public.t add phone text', ['public.t.phone']],
+    ] as const)
+      clause('ENF-507', opens, async () => {
+        await run(`set role :owner; ${had}; reset role`)
+        const given = await Promise.all((['seer', 'ann'] as const).map(listOf))
+        await settle()
+        const before = await listOf('ann')
+        await as('owner', change)
+        const first = wanted('seer')
+        const later = { ...first, rules: [...first.rules, ...also.map((one) => rule(one))] }
+        await reconcile(target.database, later)
+        assert.deepEqual((await reconcile(target.database, later)).steps, [])
+        assert.equal((await as('seer', 'select mail from public.t'))[0]?.mail, 'raw')
+        if (had.includes(', :ann'))
+          assert.equal((await as('ann', 'select mail from masked_public.t'))[0]?.mail, 'XXXX')
+        assert.deepEqual(await listOf('ann'), before)
+        await isDenied('ann', 'select * from public.t')
+        await release()
+        assert.deepEqual(await Promise.all((['seer', 'ann'] as const).map(listOf)), given)
+      })
+
     /** Runs `act` while another session holds the lock of u, so that a turn goes relation by relation. */
     const whileHeld = async (act: () => Promise<unknown>) => {
       const other: Database = target.connectAs('owner')
