@@ -43,24 +43,37 @@ export function storeGuard(guard: Guard, roles: ReadonlyMap<string, Role>): Stor
  * the record says that it had a grant option: then what it granted ended with it.
  */
 export function recallGuard(stored: StoredGuard, names: ReadonlyMap<number, string>): Guard {
-  const all = [...stored.grants, ...stored.columnGrants, ...(stored.rights ?? [])]
-  const able = new Set(all.filter(({ grantable }) => grantable).map(({ grantee }) => grantee)).add(droppedOid)
-  const recall = <G extends Grant>(grants: readonly Stored<G>[]) =>
+  const recall = <G extends Grant>(
+    grants: readonly Stored<G>[],
+    listAble: (grant: Stored<G>) => ReadonlySet<number>,
+  ) =>
     grants
       .filter(({ grantee }) => grantee === 0 || names.has(grantee))
       .map(
         (grant) =>
           ({
             ...grant,
-            grantor: names.get(grant.grantor) ?? (able.has(grant.grantor) ? droppedGrantor : ''),
+            grantor: names.get(grant.grantor) ?? (listAble(grant).has(grant.grantor) ? droppedGrantor : ''),
             grantee: grant.grantee === 0 ? null : names.get(grant.grantee),
           }) as unknown as G,
       )
+  const ofSelect = findAble([...stored.grants, ...stored.columnGrants])
+  const ofRights = new Map(
+    [...Map.groupBy(stored.rights ?? [], ({ privilege }) => privilege)].map(([privilege, rights]) => [
+      privilege,
+      findAble(rights),
+    ]),
+  )
   return {
     ...stored,
-    grants: recall<Grant>(stored.grants),
-    columnGrants: recall<ColumnGrant>(stored.columnGrants),
-    rights: recall<Right>(stored.rights ?? []),
+    grants: recall<Grant>(stored.grants, () => ofSelect),
+    columnGrants: recall<ColumnGrant>(stored.columnGrants, () => ofSelect),
+    rights: recall<Right>(stored.rights ?? [], ({ privilege }) => ofRights.get(privilege) ?? ofSelect),
     lent: stored.lent.flatMap((oid) => names.get(oid) ?? []),
   }
+}
+
+/** Grantors, by OID, that had the grant option of a privilege by these grants of it. */
+function findAble(grants: readonly Stored<Grant>[]): ReadonlySet<number> {
+  return new Set(grants.filter(({ grantable }) => grantable).map(({ grantee }) => grantee)).add(droppedOid)
 }
