@@ -176,10 +176,15 @@ function selectTree(tx: Sql) {
     else (select v.ev_action::text from pg_catalog.pg_rewrite v where v.ev_class = t.own and v.rulename = '_RETURN') end as tree`
 }
 
-/** The relations in the rule of the twin: searched once, as a masked role may give it thousands of dependencies and megabytes. */
+/**
+ * The relations in the rule of the twin: searched once, as a masked role may give it thousands of dependencies and megabytes. A name that
+ * ends in `:relid`, as of a column, is followed by the next field in place of a number.
+ */
 function selectRead(tx: Sql) {
-  return tx`select coalesce(pg_catalog.array_agg(distinct pg_catalog.split_part(pg_catalog.left(p.part, 11), ' ', 1)::oid), '{}') as relations
-    from unnest(pg_catalog.string_to_array(w.ev_action::text, ':relid ')) with ordinality p(part, at) where p.at > 1`
+  return tx`select coalesce(pg_catalog.array_agg(distinct case when n.number ~ '^[0-9]+$' then n.number::oid end)
+      filter (where n.number ~ '^[0-9]+$'), '{}') as relations
+    from unnest(pg_catalog.string_to_array(w.ev_action::text, ':relid ')) with ordinality p(part, at)
+    cross join lateral (select pg_catalog.split_part(pg_catalog.left(p.part, 11), ' ', 1) as number) n where p.at > 1`
 }
 
 /** What the rule of the twin depends on. */

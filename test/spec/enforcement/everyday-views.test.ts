@@ -73,6 +73,9 @@ const everyday: Views = {
   partitioned: 'select id, mail from app.parted where id in (1, 2)',
   unions:
     'select id, mail::text from app.person union all select id, mail from app.parted union select id, name from app.dept',
+  // Names that look like a field of a parsed view.
+  fields:
+    'with "c:relid" as (select id as "n:relid", mail from app.person) select "n:relid", mail as "m:relid", array[]::app.email[] || mail as mails from "c:relid" as "q:relid"',
   sub: 'select id, (select count(*) from app.person b where b.boss = a.id) as reports, exists (select from app.dept d where d.id = a.dept) as has, mail from app.person a where mail in (select mail from app.person where m is distinct from $$b$$)',
   nested:
     'select p.id, p.mail, s.shown from app.plain p join app.cases s using (id) where p.nick is not null',
