@@ -175,14 +175,15 @@ forEachCluster((cluster) => {
       const addClient = async (
         roles: readonly string[],
         ofApplication?: readonly string[],
-        isDeleted = false,
+        { isDeleted = false, withApplication = false } = {},
       ) => {
         const appId = randomUUID()
         if (ofApplication)
-          await add('application', {
-            appId,
-            ...(ofApplication.length > 0 && { appRoles: listOf(ofApplication) }),
-          })
+          await add(
+            'application',
+            { appId, ...(ofApplication.length > 0 && { appRoles: listOf(ofApplication) }) },
+            withApplication,
+          )
         const appRoles = roles.length > 0 ? { appRoles: listOf(roles) } : {}
         const id = await add('servicePrincipal', { appId, displayName: 'One', ...appRoles }, isDeleted)
         for (const principal of [person, team])
@@ -194,7 +195,12 @@ forEachCluster((cluster) => {
       }
       const cases = [
         { id: await addClient([kept, dropped], [kept]), left: [kept], roles: [kept] },
-        { id: await addClient([kept, dropped], [kept], true), left: [kept], roles: [kept] },
+        { id: await addClient([kept, dropped], [kept], { isDeleted: true }), left: [kept], roles: [kept] },
+        {
+          id: await addClient([kept, dropped], [kept], { isDeleted: true, withApplication: true }),
+          left: [kept],
+          roles: [kept],
+        },
         { id: await addClient([kept], [kept]), left: [kept], roles: [kept] },
         { id: await addClient([kept]), left: [kept], roles: [kept] },
         { id: await addClient([kept, dropped]), left: [kept, dropped], roles: [kept, dropped] },
