@@ -5,6 +5,7 @@ import { foldPrincipalName } from '../../kernel/fold-principal-name.ts'
 import { fail, Problem } from '../../kernel/problem.ts'
 import { isUuid } from '../../kernel/uuid.ts'
 import type { JsonObject, Stored } from '../entities/property.ts'
+import { removeValues } from '../extensions/definitions/remove-values.ts'
 import type { ObjectKind } from './kinds/resource.ts'
 import { principalNameForm } from './kinds/user.ts'
 
@@ -165,8 +166,13 @@ export async function purgeObjects(
     where e.tenant_id = ${tenantId} and e.member_id = any(${ids}::uuid[])
       and o.tenant_id = e.tenant_id and o.id = e.container_id
     returning o.id, o.kind, e.member_id as member`
+  const defined = await tx<{ name: string }[]>`
+    delete from extension_property where tenant_id = ${tenantId} and application_id = any(${ids}::uuid[]) returning name`
   await tx`delete from directory_object where tenant_id = ${tenantId} and id = any(${ids}::uuid[])`
+  const cleared: Change[] = []
+  for (const { name } of defined) cleared.push(...(await removeValues(tx, tenantId, name)))
   return [
+    ...cleared,
     ...edges.map(({ id, kind, member }) => ({
       entity: kind,
       entityId: id,

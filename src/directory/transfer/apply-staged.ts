@@ -7,6 +7,7 @@ import type { GivenRight } from '../rights/carried-rights.ts'
 import {
   type EdgeRules,
   type Fault,
+  findDeletedApplications,
   findEdgeFaults,
   findObjectFaults,
   findOwnClientFaults,
@@ -131,6 +132,7 @@ async function applyObjects(
   if (lines > unchanged) {
     faults.push(...(await lockUpdates(tx, tenantId, left())))
     unchanged += await dropUnchanged(tx)
+    faults.push(...(await findDeletedApplications(tx, tenantId, left())))
   }
   const changed = known - unchanged
   if (changed > 0) {

@@ -62,6 +62,16 @@ export async function findObjectFaults(tx: Query, tenantId: string, limit: numbe
     order by 1 limit ${limit}`
 }
 
+/** DIR-432: new service principals whose application is deleted. The applications are locked by then. */
+export async function findDeletedApplications(tx: Query, tenantId: string, limit: number): Promise<Fault[]> {
+  return await tx<Fault[]>`
+    select line, 'Its application is deleted. Restore the application, or delete it for good.' as reason
+    from import_object created join directory_object application on application.tenant_id = ${tenantId}
+      and application.kind = 'application' and application.app_id = created.properties ->> 'appId'
+    where created.kind = 'servicePrincipal' and application.deleted_at is not null
+    order by 1 limit ${limit}`
+}
+
 /** Lines that would change the product's own clients: another one with their id, or other owners. */
 export async function findOwnClientFaults(tx: Query, tenantId: string, limit: number): Promise<Fault[]> {
   const own = await listOwnAppIds(tx, tenantId)

@@ -95,6 +95,37 @@ describe('definitions of extensions', () => {
     },
   )
 
+  clause(
+    'DIR-433',
+    'An application that is deleted for good takes its extension properties along, with their values of all objects. A restored…',
+    async () => {
+      const { id, appId: own } = (await call('POST', '/applications', { displayName: 'Short-lived' })).body
+      const body = { name: 'badge', dataType: 'String', targetObjects: ['User'] }
+      assert.equal((await call('POST', `/applications/${id}/extensionProperties`, body)).status, 201)
+      const name = `extension_${own.replaceAll('-', '')}_badge`
+      await call('PATCH', `/users/${user}`, { [name]: 'blue' })
+      const readValue = async () => (await call('GET', `/users/${user}?$select=${name}`)).body[name]
+      const stored = async () => {
+        const [row] = await service.database.sql<{ count: number }[]>`
+          select count(*)::int as count from directory_object where properties ? ${name}`
+        return row?.count
+      }
+
+      assert.equal((await call('DELETE', `/applications/${id}`)).status, 204)
+      assert.equal((await call('POST', `/directory/deletedItems/${id}/restore`)).status, 200)
+      assert.equal(await readValue(), 'blue')
+
+      assert.equal((await call('DELETE', `/applications/${id}`)).status, 204)
+      assert.equal(await stored(), 1)
+      assert.equal((await call('DELETE', `/directory/deletedItems/${id}`)).status, 204)
+      assert.equal(await stored(), 0)
+      assert.equal(await readValue(), undefined)
+      const [logged] = await service.database.sql<{ kind: string }[]>`
+        select kind from change_log where entity_id = ${user} order by revision desc limit 1`
+      assert.equal(logged?.kind, 'updated')
+    },
+  )
+
   clause('DIR-128', 'A schema-extension property is named `<domain>_<name>`.', async () => {
     const { id } = await defineSchema({ id: 'contoso_courses' })
     assert.equal(id, 'contoso_courses')

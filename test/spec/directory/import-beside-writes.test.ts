@@ -603,6 +603,25 @@ describe('an import beside other writes', () => {
   )
 
   clause(
+    'DIR-432',
+    'A line about a new service principal whose application is deleted is a fault: the application could not be restored beside it…',
+    async () => {
+      const { id, appId } = await create('/applications', { displayName: 'One' })
+      const own = await create('/servicePrincipals', { appId })
+      assert.equal((await call('DELETE', `/applications/${id}`)).status, 204)
+      const line = { type: 'servicePrincipal', id: randomUUID(), appId, displayName: 'One' }
+      assert.deepEqual(await faultsOf(importLines([line])), [
+        '1: Its application is deleted. Restore the application, or delete it for good.',
+      ])
+      const restored = await call('POST', `/directory/deletedItems/${id}/restore`)
+      assert.equal(restored.status, 200, restored.text)
+      assert.equal((await get(`/servicePrincipals/${own.id}`)).appId, appId)
+      const unregistered = { ...line, appId: randomUUID() }
+      assert.equal((await importLines([unregistered])).created, 1, 'one without an application is no fault')
+    },
+  )
+
+  clause(
     'DIR-382',
     'Names that a caller takes while the import runs are faults of their lines, also the new name of an object that a line…',
     async () => {
