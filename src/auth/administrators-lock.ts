@@ -1,4 +1,4 @@
-import { lockUntilCommit } from '../db/advisory-locks.ts'
+import { lockUntilCommit, shareLock } from '../db/advisory-locks.ts'
 import type { Query } from '../db/query.ts'
 
 /**
@@ -7,4 +7,12 @@ import type { Query } from '../db/query.ts'
  */
 export async function lockAdministrators(tx: Query): Promise<void> {
   await lockUntilCommit(tx, 'administrators')
+}
+
+/**
+ * For a transaction that disables or deletes a person who is no administrator: one that hands the rights over to that person, or to a group
+ * around, and then takes the former administrator away waits for it, or it for that one. Ask again behind it whether it is one.
+ */
+export async function shareAdministrators(tx: Query): Promise<void> {
+  await tx`select ${shareLock(tx, 'administrators')}`
 }

@@ -1,4 +1,4 @@
-import { lockAdministrators } from '../../auth/administrators-lock.ts'
+import { lockAdministrators, shareAdministrators } from '../../auth/administrators-lock.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import type { EntityWrite, WriteContext } from '../entities/entity-write.ts'
@@ -14,9 +14,18 @@ export async function keepAdministrators(
   const loss = await findLoss(tx, tenantId, write)
   if (!loss) return
   const roles = await findAdministratorRole(tx, tenantId)
-  const concernsRole = await isWithin(tx, tenantId, loss, roles)
-  const concernsOwners = await isWithin(tx, tenantId, loss, await ports.readRootOwners(tx, tenantId))
-  if (!concernsRole && !concernsOwners) return
+  const judge = async () => ({
+    concernsRole: await isWithin(tx, tenantId, loss, roles),
+    concernsOwners: await isWithin(tx, tenantId, loss, await ports.readRootOwners(tx, tenantId)),
+  })
+  let { concernsRole, concernsOwners } = await judge()
+  if (!concernsRole && !concernsOwners) {
+    // Other losses share the lock of rights, behind which groups and applications become administrators.
+    if (write.kind !== 'user') return
+    await shareAdministrators(tx)
+    ;({ concernsRole, concernsOwners } = await judge())
+    if (!concernsRole && !concernsOwners) return
+  }
   await lockAdministrators(tx)
   if (concernsRole && !(await hasEnabledPrincipal(tx, tenantId, roles, ['user'], loss)))
     fail('LastAdministrator', { what: 'Global Administrator' })

@@ -2,7 +2,7 @@ import type { Caller } from '../../auth/caller.ts'
 import { holdsAnyRole } from '../../auth/effective-rights.ts'
 import { matchesConsent, rightsAdministrators } from '../../auth/grantable-permissions.ts'
 import { requirePermissions } from '../../auth/permit.ts'
-import { lockRightsToRead } from '../../auth/rights-lock.ts'
+import { lockRightsToGive, lockRightsToRead } from '../../auth/rights-lock.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import type { EntityWrite, WriteContext } from '../entities/entity-write.ts'
@@ -28,7 +28,9 @@ export async function requireForCarryingGroup(context: WriteContext, write: Enti
   const isPlain = verb === 'update' && !sets(guardedProperties)
   if (kind !== 'group' || isPlain) return
   // Operations that add and remove have the lock from `lockReferences`, by a statement less.
-  if (id && verb !== 'add' && verb !== 'remove') await lockRightsToRead(tx)
+  // A group that is restored has again what it had, with those within.
+  if (id && verb !== 'add' && verb !== 'remove')
+    await (verb === 'restore' ? lockRightsToGive(tx) : lockRightsToRead(tx))
   const rights = id
     ? await readCarriedRights(
         tx,

@@ -7,6 +7,8 @@ import { clause } from '../../support/clause.ts'
 import { fillDirectory } from '../../support/directory.ts'
 import { addApplication } from '../../support/issuer.ts'
 import { useMasking } from '../../support/masking.ts'
+import { overlap } from '../../support/overlapping-writes.ts'
+import type { TestResponse } from '../../support/service.ts'
 
 const { service } = useMasking()
 const directory = () => fillDirectory(service())
@@ -108,6 +110,75 @@ clause(
       await refuse('DELETE', `/applications/${applicationId}`)
       await refuse('DELETE', `/servicePrincipals/${servicePrincipalId}`)
       await refuse('PATCH', `/servicePrincipals/${servicePrincipalId}`, { accountEnabled: false })
+    })
+  },
+)
+
+clause(
+  'DIR-434',
+  'DIR-160 holds also while rights are handed over: a person whom one caller disables or deletes while another gives that person, or a group…',
+  async (t) => {
+    const { database, tenantId } = service()
+    const losses: Readonly<Record<string, (user: string) => Promise<TestResponse>>> = {
+      disabled: (user) => ask('PATCH', `/users/${user}`, { accountEnabled: false }),
+      deleted: (user) => ask('DELETE', `/users/${user}`),
+    }
+    for (const [name, lose] of Object.entries(losses))
+      for (const way of ['itself', 'by a group'])
+        await t.test(`Global Administrator ${way}, ${name}`, async () => {
+          await database.sql`delete from member_edge where container_id = ${role}`
+          const former = await administrator()
+          const user = await directory().user()
+          const group = await directory().group({ isAssignableToRole: true })
+          if (way !== 'itself') await directory().join(user, group)
+          const [lost, taken] = await overlap(
+            service(),
+            () => lose(user),
+            async () => {
+              const given = { '@odata.id': `https://x/v1.0/directoryObjects/${user}` }
+              // The row of the person orders this one: 404 behind the deletion. Nothing but the lock orders the other.
+              if (way === 'itself') await ask('POST', `/directoryRoles/${role}/members/$ref`, given)
+              else await directory().join(group, role)
+              return await ask('DELETE', `/directoryRoles/${role}/members/${former}/$ref`)
+            },
+          )
+          assert.deepEqual([lost.status, taken.status], [204, 400], taken.text)
+        })
+    await t.test('Owner at /', async () => {
+      await administrator()
+      for (const lose of Object.values(losses)) {
+        await database.sql`delete from role_assignment where scope = '/' and role = 'Owner'`
+        const own = async (principalId: string) => {
+          const id = randomUUID()
+          await database.sql`
+            insert into role_assignment (id, tenant_id, scope, shown_scope, role, principal_id)
+            values (${id}, ${tenantId}, '/', '/', 'Owner', ${principalId})`
+          return id
+        }
+        const former = await directory().user()
+        const sender = service().tokenFor({ principal: former, permissions: all })
+        const held = await own(former)
+        const [group, user] = [await directory().group(), await directory().user()]
+        await directory().join(user, group)
+        const [lost, taken] = await overlap(
+          service(),
+          () => lose(user),
+          async () => {
+            await own(group)
+            const path = `/providers/Vendor.Authorization/roleAssignments/${held}?api-version=2014-04-01`
+            return await service().request('DELETE', path, { token: sender })
+          },
+        )
+        assert.deepEqual([lost.status, taken.status], [204, 409], taken.text)
+      }
+    })
+    await t.test('others at once', async () => {
+      await administrator()
+      const users = await Promise.all(Array.from({ length: 8 }, () => directory().user()))
+      const answers = await Promise.all(
+        users.map((user, at) => (at % 2 === 0 ? losses.disabled : losses.deleted)?.(user)),
+      )
+      assert.deepEqual([...new Set(answers.map((answer) => answer?.status))], [204])
     })
   },
 )
