@@ -43,7 +43,7 @@ export async function listen(options: ListenOptions): Promise<Listeners> {
   const https = createTlsServer({ ...limits, cert: tls.cert, key: tls.key, minVersion: 'TLSv1.2' }, traced)
   https.addContext(nodeName, { ...nodeCertificate, minVersion: 'TLSv1.2' })
 
-  for (const server of [http, https]) server.on('connect', refuseTunnel)
+  for (const server of [http, https]) server.on('connect', refuseTunnel).on('clientError', refuseBroken)
 
   const httpPort = await bind(http, settings.host, settings.httpPort, 'MASQUERADE_HTTP_PORT')
   cleanup.defer(() => void http.close())
@@ -75,13 +75,35 @@ const limits = {
 
 /** CONNECT reaches no handler: Node hands over the bare socket. */
 function refuseTunnel(_request: unknown, socket: Duplex): void {
-  const body = JSON.stringify({
-    error: describe(new Problem('UnknownMethod', { method: 'CONNECT' }), 'masking'),
-  })
   socket.on('error', () => {})
-  socket.end(
-    `HTTP/1.1 501 Not Implemented\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`,
-  )
+  socket.end(unknownMethod('CONNECT'))
+}
+
+function unknownMethod(method: string): string {
+  const body = JSON.stringify({ error: describe(new Problem('UnknownMethod', { method }), 'masking') })
+  return `HTTP/1.1 501 Not Implemented\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`
+}
+
+const brokenRequests: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large',
+  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+}
+
+/** What Node answers to requests that it cannot read, but for methods that it does not know: these are as any other (SVC-03). */
+function refuseBroken(error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket: Duplex): void {
+  // Another answer may be under way.
+  const { _httpMessage: answer } = socket as { _httpMessage?: { readonly headersSent: boolean } }
+  if (socket.writable && !answer?.headersSent) {
+    const [, method] =
+      /^([!#$%&'*+.^`|~\w-]{1,40}) /.exec(error.rawPacket?.toString('latin1', 0, 64) ?? '') ?? []
+    socket.write(
+      error.code === 'HPE_INVALID_METHOD' && method !== undefined
+        ? unknownMethod(method)
+        : `HTTP/1.1 ${brokenRequests[error.code ?? ''] ?? '400 Bad Request'}\r\nconnection: close\r\n\r\n`,
+    )
+  }
+  socket.destroy(error)
 }
 
 function bind(server: Server | TlsServer, host: string, port: number, setting: string): Promise<number> {

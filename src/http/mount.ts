@@ -29,9 +29,11 @@ export function mountBefore(
     const startedAt = performance.now()
     for (const [header, value] of Object.entries(headers)) response.setHeader(header, value)
     if (!accepting()) response.setHeader('connection', 'close')
-    response.once('finish', () =>
-      metrics.observeRequest(name, request.method ?? '', response.statusCode, performance.now() - startedAt),
-    )
+    response.once('finish', () => {
+      metrics.observeRequest(name, request.method ?? '', response.statusCode, performance.now() - startedAt)
+      // SVC-133: what was not read of a refused body stands before the next request of the connection.
+      if (!request.complete) request.resume()
+    })
     const work = () => part.handle(request, response)
     if (tracer) tracer.within(request, name, work)
     else work()

@@ -59,13 +59,20 @@ function explainOthers(app: FastifyInstance, routes: OperationRoutes, explainUnk
     onRequest: (request, reply, done) => {
       const found = routes.find(request.method, request.url)
       if (found.kind === 'tooLong') return done(new Problem('MalformedUrl'))
-      if (found.kind !== 'otherMethod') return done(explainUnknown(request))
-      const { allowed } = found
+      const allowed = found.kind === 'otherMethod' ? found.allowed : methodsOfPage(app, request)
+      if (!allowed) return done(explainUnknown(request))
       if (request.method !== 'OPTIONS') return done(new Problem('MethodNotAllowed', { allowed }))
       reply.code(204).header('allow', allowed).send()
     },
     handler: () => fail('InternalServerError'),
   })
+}
+
+/** Pages are read alone. A GET that leads here has no page. */
+function methodsOfPage(app: FastifyInstance, { method, url }: FastifyRequest): string | undefined {
+  const [page = ''] = url.split('?', 1)
+  const isPage = !['GET', 'HEAD'].includes(method) && app.hasRoute({ method: 'GET', url: page })
+  return isPage ? 'GET, HEAD, OPTIONS' : undefined
 }
 
 function urlsOf({ surface, paths }: Pick<Operation, 'surface' | 'paths'>): string[] {

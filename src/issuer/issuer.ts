@@ -22,6 +22,7 @@ import {
   cloudRoute,
   instanceRoute,
   isEndpoint,
+  methodsOf,
   readTarget,
   routes,
   type Target,
@@ -53,6 +54,8 @@ export interface Issuer {
 }
 
 const purgeMs = 5 * 60 * 1000
+/** Those that any path of the service has. */
+const knownMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
 export async function openIssuer(options: IssuerOptions): Promise<Issuer> {
   const { database, identity, secretBox, signingKeys, log } = options
@@ -107,6 +110,9 @@ async function answer(
   response.setHeader('x-content-type-options', 'nosniff')
   response.setHeader('referrer-policy', 'no-referrer')
   const [path = ''] = target.url.split('?', 1)
+  const method = request.method ?? ''
+  if (!knownMethods.includes(method))
+    return refuse(response, 501, 'invalid_request', 'The service does not know this HTTP method.')
   if (!isEndpoint(path)) return refuse(response, 404, 'invalid_request', 'There is no such endpoint.')
   const origin = originOf(request, identity.origin(), hostNames)
   if (!isSafeOrigin(origin, identity.origin()))
@@ -118,6 +124,11 @@ async function answer(
     )
   if (!(await isOurTenant(options, target)))
     return refuse(response, 400, 'invalid_tenant', 'There is no such tenant here.')
+  const allowed = methodsOf(path)
+  if (method !== 'OPTIONS' && !allowed.includes(method)) {
+    response.setHeader('allow', allowed.join(', '))
+    return refuse(response, 405, 'invalid_request', `The endpoint takes ${allowed.join(', ')}.`)
+  }
   if (path === routes.jwks && request.method === 'GET') return sendKeys(response, signingKeys)
   if (path === userinfoRoute)
     return sendUserinfo({ sql: options.database.sql, gatekeeper: options.gatekeeper }, request, response)

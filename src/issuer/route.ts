@@ -78,3 +78,25 @@ export function readUid(path: string, parents: readonly string[]): string | unde
   const [, parent = '', uid] = /^(.+)\/([\w-]{10,60})$/.exec(path) ?? []
   return parents.includes(parent) ? uid : undefined
 }
+
+const reads = ['GET', 'HEAD'] as const
+const pages = [...reads, 'POST'] as const
+
+/** Methods of each endpoint but OPTIONS, which browsers send to all; paths of one sign-in are pages. */
+const methods: Readonly<Record<string, readonly string[]>> = {
+  [routes.token]: ['POST'],
+  [routes.device_authorization]: ['POST'],
+  [routes.revocation]: ['POST'],
+  [`${routes.end_session}/confirm`]: ['POST'],
+  [`${routes.end_session}/success`]: reads,
+  [routes.jwks]: reads,
+  [instanceRoute]: reads,
+  [cloudRoute]: reads,
+  '/.well-known/openid-configuration': reads,
+  '/.well-known/oauth-authorization-server': reads,
+}
+
+/** The methods of an endpoint (`isEndpoint`). */
+export function methodsOf(path: string): readonly string[] {
+  return methods[path] ?? pages
+}

@@ -76,7 +76,9 @@ export function readHostEntry(text: string): HostEntry | undefined {
   // More than one colon without brackets: an address or a network of IPv6.
   const host = bracketed ?? plain ?? text
   if (!/^(\*\.)?[\w.:-]{1,253}$|^[\da-f.:]+\/\d{1,3}$/i.test(host)) return undefined
-  if (host.includes(':') && isIP(host.split('/')[0] ?? '') === 0) return undefined
+  const [address = '', prefix = '0'] = host.split('/')
+  if (host.includes(':') && isIP(address) === 0) return undefined
+  if (Number(prefix) > (isIP(address) === 4 ? 32 : 128)) return undefined
   if (own === undefined) return { host }
   const port = Number(own)
   return port >= 1 && port <= 65_535 ? { host, port } : undefined

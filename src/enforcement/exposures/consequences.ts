@@ -71,6 +71,14 @@ const kinds: readonly RemedyKind[] = [
     alternative: 'Any other statement that rewrites the table does as well, such as CLUSTER.',
   },
   {
+    pattern: /^DROP STATISTICS /m,
+    affects:
+      'Plans: PostgreSQL takes the columns for independent of each other, and may estimate too few rows for conditions on several of them.',
+    undo: 'CREATE STATISTICS with the former definition, then ANALYZE.',
+    isDangerous: false,
+    alternative: 'CREATE STATISTICS (dependencies, ndistinct) on the same columns keeps no values.',
+  },
+  {
     pattern: /^DROP /m,
     affects: 'Programs and replicas that use it.',
     undo: null,

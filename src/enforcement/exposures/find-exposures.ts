@@ -20,6 +20,7 @@ import { failingReindex } from './failing-reindex.ts'
 import { failingRow } from './failing-rows.ts'
 import { foreignKeyCode } from './foreign-key-code.ts'
 import { grantKinds } from './grants.ts'
+import { linkedStatistics } from './linked-statistics.ts'
 import { missingValue } from './missing-values.ts'
 import { objectKinds } from './objects.ts'
 import { oracleKinds } from './oracles.ts'
@@ -65,6 +66,7 @@ export const exposureKinds: readonly ExposureKind[] = [
   failingQuery,
   failingReindex,
   sequenceValues,
+  linkedStatistics,
   missingValue,
   ...oracleKinds,
   ...policyOracleKinds,

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import type { Database } from '../../../src/db/database.ts'
-import type { ExposureCase } from './exposure-cases.ts'
+import { canary, type ExposureCase } from './exposure-cases.ts'
 
 /** What a session is told that has the plans of all statements printed to itself, with their constants as texts. Undone afterwards. */
 const printedBy =
@@ -27,6 +27,22 @@ const printedBy =
     )
   }
 
+/** The canary, if PostgreSQL expects more rows of one person with it than of another. */
+const linkedBy =
+  (first: string, second: string) =>
+  async (...around: Parameters<ReturnType<typeof printedBy>>) => {
+    const [one = 0, other = 0] = await Promise.all(
+      [first, second].map(async (note) => {
+        const from = `from public.person where email = '${canary}' and note = '${note}'`
+        const plan = await printedBy(`select 1 ${from}`)(...around)
+        return Number(/plan_rows (\d+)/.exec(plan)?.[1] ?? Number.NaN)
+      }),
+    )
+    return one > 5 * other ? canary : `${one} and ${other}`
+  }
+const combined = `insert into public.person select i, case when i % 2 = 0 then '${canary}' else 'x' end, case when i % 2 = 0 then 'hello' else 'bye' end
+  from generate_series(2, 401) i`
+
 const referred = `alter table public.person add unique (email); create table public.ref (email text references public.person (email))`
 const allowed = 'create table public.allowed (mail text); grant select on public.allowed to public'
 const policed =
@@ -42,6 +58,27 @@ const usual = { code: 'PrintedKey', clause: 'ENF-497', severity: 'high' } satisf
 
 /** Queries of PostgreSQL's own whose plan has a raw value, and which a masked role has printed to itself. */
 export const printedValueCases: readonly ExposureCase[] = [
+  {
+    code: 'LinkedStatistics',
+    clause: 'ENF-508',
+    severity: 'high',
+    what: 'most common combinations of a masked column and another',
+    before: combined,
+    setup: 'create statistics public.combined on email, note from public.person; analyze public.person',
+    leak: linkedBy('hello', 'bye'),
+  },
+  {
+    code: 'LinkedStatistics',
+    clause: 'ENF-508',
+    severity: 'high',
+    what: 'the same for a role without a right to the table',
+    roles: { guest: 'login' },
+    as: 'guest',
+    before: combined,
+    setup:
+      'create statistics public.combined (mcv) on lower(email), note from public.person; create statistics public.plain (mcv) on email, note from public.person; analyze public.person',
+    leak: linkedBy('hello', 'bye'),
+  },
   {
     ...usual,
     what: 'a deletion of rows that a key refers to',

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import pg from 'pg'
 import { findExposures } from '../../../src/enforcement/exposures/find-exposures.ts'
 import { reconcile } from '../../../src/enforcement/reconcile.ts'
 import { clause } from '../../support/clause.ts'
+import { majorOf } from '../../support/cluster.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
 import { forEachCluster } from '../../support/postgres.ts'
 import { usePlays } from './play-exposures.ts'
@@ -42,6 +45,61 @@ forEachCluster((cluster) => {
       // A trigger that is off checks nothing.
       await database.sql.unsafe('alter table public.person disable trigger all')
       assert.deepEqual(await look(), [])
+    },
+  )
+
+  clause(
+    'ENF-508',
+    'Extended statistics of the most common combinations of a masked column with others are listed as high (`LinkedStatistics`) with the masked roles that…',
+    playAll('ENF-508'),
+  )
+
+  clause(
+    'ENF-509',
+    'Estimates by the statistics of a masked column itself are no exposure. Without them, by the statements of `docs/enforcement.md`, PostgreSQL plans…',
+    async () => {
+      await using target = await createMaskedDatabase(cluster)
+      const { database } = target
+      await target.createRole('analyst')
+      const fill = `insert into public.person select i, 1000 * (i % 3) from generate_series(1, 300) i where i % 3 < 2;
+        analyze public.person`
+      await database.sql.unsafe(`create table public.person (id int, pay int); ${fill}; create statistics public.counts (dependencies, ndistinct) on id, pay
+        from public.person; grant usage on schema public to public`)
+      const wanted = policy([rule('public.person.pay')])
+      await reconcile(database, wanted)
+      assert.deepEqual(await findExposures(database, wanted), [])
+      const estimate = async (pay: number) => {
+        const client = new pg.Client({ connectionString: target.urlOf('analyst') })
+        const seen: string[] = []
+        client.on('notice', ({ message, detail }) => seen.push(message ?? '', detail ?? ''))
+        await client.connect()
+        await assert.rejects(
+          client.query(
+            `set debug_print_plan = on; set client_min_messages = log; select from public.person where pay = ${pay}`,
+          ),
+          /permission denied/,
+        )
+        await client.end()
+        return /plan_rows (\d+)/.exec(seen.join(' '))?.[1]
+      }
+      assert.notEqual(await estimate(1000), await estimate(5))
+      const page = readFileSync(new URL('../../../docs/enforcement.md', import.meta.url), 'utf8')
+      const [, later = '', earlier = ''] =
+        /```sql\n(ALTER TABLE people[\s\S]*?pg_clear_attribute_stats.*;)\n(?:--.*\n)+(DELETE [\s\S]*?;)\n```/.exec(
+          page,
+        ) ?? []
+      const [first = '', cleared = ''] = later.split(';\n')
+      const place = (text: string) =>
+        text
+          .replaceAll(/\bpeople\b/g, 'person')
+          .replaceAll(/\bsalary\b/g, 'pay')
+          .replace(/^--.*\n/gm, '')
+      const majorIsLate = majorOf(cluster) >= 18
+      await database.sql.unsafe(
+        `set search_path = public; ${place(first)}; ${place(majorIsLate ? cleared : earlier)}; ${fill}; reset search_path`,
+      )
+      assert.equal(await estimate(1000), await estimate(5))
+      assert.deepEqual((await reconcile(database, wanted)).steps, [])
     },
   )
 

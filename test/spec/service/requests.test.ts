@@ -137,14 +137,31 @@ describe('requests of every kind', () => {
       for (const method of ['QUERY', 'TRACE', 'PROPFIND'])
         for (const path of ['/organizations/oauth2/v2.0/token', '/.well-known/openid-configuration']) {
           const { status, text } = await send(method, path)
-          assert.ok([400, 404, 405, 501].includes(status), `${method} ${path}: ${status} ${text}`)
+          assert.equal(status, 501, `${method} ${path}: ${status} ${text}`)
         }
-      const { promise, resolve, reject } = Promise.withResolvers<string>()
-      const socket = connect(service.listeners.httpPort, '127.0.0.1')
-      socket.on('error', reject)
-      socket.write('CONNECT example.org:443 HTTP/1.1\r\nhost: example.org:443\r\n\r\n')
-      text(socket).then(resolve, reject)
-      const tunnel = await promise
+      for (const page of ['/healthz', '/readyz', '/openapi.json', '/docs'])
+        for (const method of ['PATCH', 'POST', 'DELETE']) {
+          const other = await send(method, page)
+          assert.deepEqual(
+            [other.status, other.headers.allow],
+            [405, 'GET, HEAD, OPTIONS'],
+            `${method} ${page}`,
+          )
+        }
+      const speak = (bytes: string) => {
+        const { promise, resolve, reject } = Promise.withResolvers<string>()
+        const socket = connect(service.listeners.httpPort, '127.0.0.1')
+        socket.on('error', reject)
+        socket.write(bytes)
+        text(socket).then(resolve, reject)
+        return promise
+      }
+      // Methods that Node knows nothing of, and requests that are none.
+      const foreign = await speak('FOO /v1.0/users HTTP/1.1\r\nhost: x\r\n\r\n')
+      assert.match(foreign, /^HTTP\/1\.1 501 [\s\S]+\{"error":\{[^}]*"code":"NotImplemented"/)
+      assert.match(await speak('hello\r\n\r\n'), /^HTTP\/1\.1 400 /)
+      assert.match(await speak(`GET / HTTP/1.1\r\nx: ${'y'.repeat(100_000)}\r\n\r\n`), /^HTTP\/1\.1 431 /)
+      const tunnel = await speak('CONNECT example.org:443 HTTP/1.1\r\nhost: example.org:443\r\n\r\n')
       assert.match(tunnel, /^HTTP\/1\.1 501 [\s\S]+\{"error":\{[^}]*"code":"NotImplemented"/)
     },
   )

@@ -23,7 +23,8 @@ describe('the addresses of the token service', () => {
             text += chunk
           })
           response.on('end', () => {
-            const body = /json/.test(response.headers['content-type'] ?? '') ? JSON.parse(text) : {}
+            const isJson = text !== '' && /json/.test(response.headers['content-type'] ?? '')
+            const body = isJson ? JSON.parse(text) : {}
             resolve({ status: response.statusCode ?? 0, headers: response.headers, body })
           })
         })
@@ -111,14 +112,33 @@ describe('the addresses of the token service', () => {
 
   clause(
     'TOK-05',
-    'Paths beside the endpoints, and methods they do not have, are 400, 404 or 405.',
+    'Paths beside the endpoints are 400 or 404. A method that an endpoint does not have is 405 with `Allow`, and one of SVC-03 is 501…',
     async () => {
       for (const path of ['/oauth2/v2.0/nothing', '/oauth2/v2.0/sign-in/x', '/oauth2/v2.0/authorize/x/y']) {
         const { status } = await ask(`/${service.tenantId}${path}`, { host: 'localhost' })
         assert.ok(status === 404 || status === 400, `${path}: ${status}`)
       }
-      const { status } = await ask(`/${service.tenantId}/oauth2/v2.0/token`, { host: 'localhost' }, 'DELETE')
-      assert.ok([404, 405].includes(status))
+      const endpoints = {
+        '/oauth2/v2.0/token': 'POST',
+        '/oauth2/v2.0/devicecode': 'POST',
+        '/oauth2/v2.0/revoke': 'POST',
+        '/oauth2/v2.0/authorize': 'GET, HEAD, POST',
+        '/oauth2/v2.0/logout': 'GET, HEAD, POST',
+        '/discovery/v2.0/keys': 'GET, HEAD',
+        '/v2.0/.well-known/openid-configuration': 'GET, HEAD',
+      }
+      for (const [path, allowed] of Object.entries(endpoints)) {
+        const send = (method: string) => ask(`/${service.tenantId}${path}`, { host: 'localhost' }, method)
+        for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])
+          if (!allowed.split(', ').includes(method)) {
+            const { status, headers, body } = await send(method)
+            assert.equal(status, 405, `${method} ${path}`)
+            assert.equal(headers.allow, allowed)
+            assert.equal(body.error, 'invalid_request')
+          }
+        for (const method of ['QUERY', 'TRACE', 'PROPFIND']) assert.equal((await send(method)).status, 501)
+        if (allowed.startsWith('GET')) assert.notEqual((await send('HEAD')).status, 405)
+      }
     },
   )
 })

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import http, { Agent } from 'node:http'
 import { after, before, describe } from 'node:test'
 import { clause } from '../../support/clause.ts'
 import { addApplication } from '../../support/issuer.ts'
@@ -104,6 +105,51 @@ describe('long requests of strangers', () => {
         rows.map((row) => ({ ...row })),
         [{ model: 'Session', minutes: 30 }],
       )
+    },
+  )
+
+  clause(
+    'SVC-133',
+    'A body that the token service refuses before its end costs the next requests of the connection nothing: the rest is read and dropped.',
+    async () => {
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+      const sockets = new Set<unknown>()
+      const ask = (path: string, method: string, body = '') =>
+        new Promise<number>((resolve, reject) => {
+          const headers = {
+            'content-type': 'application/x-www-form-urlencoded',
+            'content-length': body.length,
+          }
+          const sent = http.request(
+            service.origin + path,
+            { agent, method, headers, signal: AbortSignal.timeout(20_000) },
+            (response) => {
+              sockets.add(response.socket)
+              response.resume().on('end', () => resolve(response.statusCode ?? 0))
+            },
+          )
+          sent.on('error', reject)
+          sent.end(body)
+        })
+      try {
+        for (const bytes of [20_000, 130_000, 900_000])
+          for (const path of [
+            'token',
+            'authorize',
+            'devicecode',
+            'device',
+            'revoke',
+            'logout',
+            'sign-in/none',
+          ]) {
+            const url = `/common/oauth2/v2.0/${path}`
+            assert.ok((await ask(url, 'POST', 'x'.repeat(bytes))) >= 400, `${path}, ${bytes}`)
+            assert.equal(await ask('/healthz', 'GET'), 200, `${path}, ${bytes}`)
+          }
+        assert.equal(sockets.size, 1, 'one connection')
+      } finally {
+        agent.destroy()
+      }
     },
   )
 })

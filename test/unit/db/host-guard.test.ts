@@ -68,7 +68,20 @@ test('an entry with a port lets that port of its hosts pass alone', async () => 
   assert.equal(await at(['::1', '[10.1.2.3]'], 'b.internal', 1), '::1', 'an entry without a port')
   assert.equal(await outcome(['169.254.1.1:1'], '169.254.1.1', {}, 2), 'EHOSTREFUSED')
   assert.equal(await outcome(['169.254.1.1:1'], '169.254.1.1', {}, 1), '169.254.1.1')
-  for (const wrong of ['a:0', 'a:65536', 'a:b', ':1', '[::1', '::1]:1', 'a:1:2', '[]:1', 'a/b'])
+  for (const wrong of [
+    'a:0',
+    'a:65536',
+    'a:b',
+    ':1',
+    '[::1',
+    '::1]:1',
+    'a:1:2',
+    '[]:1',
+    'a/b',
+    '10.0.0.0/33',
+    '::1/129',
+    '[fe80::/200]:1',
+  ])
     assert.equal(readHostEntry(wrong), undefined, wrong)
 })
 
