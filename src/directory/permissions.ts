@@ -105,7 +105,11 @@ export const permissionTables = {
 
 /** DIR-69: members of a group that can hold directory roles. */
 export function requireForRoleAssignableGroup(caller: Caller): void {
-  if (!caller.permissions.has('RoleManagement.ReadWrite.Directory')) fail('InsufficientPrivileges')
+  if (!caller.permissions.has('RoleManagement.ReadWrite.Directory'))
+    fail('RightsRequired', {
+      reason:
+        'The group can hold directory roles: changing it takes the permission RoleManagement.ReadWrite.Directory as well.',
+    })
 }
 
 /** DIR-62, DIR-122: the six properties of a group that come alone. */

@@ -107,6 +107,3 @@ export const passwordPermissions = exactly(
   'Directory.AccessAsUser.All',
   'User.ReadWrite.All and Directory.ReadWrite.All',
 )
-
-/** Permissions for groups that can hold directory roles. */
-export const roleAssignablePermissions = exactly('RoleManagement.ReadWrite.Directory')

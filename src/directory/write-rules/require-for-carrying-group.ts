@@ -1,12 +1,11 @@
 import type { Caller } from '../../auth/caller.ts'
 import { holdsAnyRole } from '../../auth/effective-rights.ts'
 import { matchesConsent, rightsAdministrators } from '../../auth/grantable-permissions.ts'
-import { requirePermissions } from '../../auth/permit.ts'
 import { lockRightsToGive, lockRightsToRead } from '../../auth/rights-lock.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import type { EntityWrite, WriteContext } from '../entities/entity-write.ts'
-import { roleAssignablePermissions } from '../objects/object-permissions.ts'
+import { requireForRoleAssignableGroup } from '../permissions.ts'
 import { clientOf, readAccessPermissions } from '../rights/application-access.ts'
 import { type CarriedRight, nameRights, readCarriedRights } from '../rights/carried-rights.ts'
 import { ownsObject } from '../rights/person-rights.ts'
@@ -43,8 +42,7 @@ export async function requireForCarryingGroup(context: WriteContext, write: Enti
   const canHoldRoles = before.isAssignableToRole === true || changes.isAssignableToRole === true
   if (rights.length === 0 && !canHoldRoles) return
   // Adding and removing has a table of its own (DIR-69).
-  if (canHoldRoles && verb !== 'add' && verb !== 'remove')
-    requirePermissions(caller, roleAssignablePermissions)
+  if (canHoldRoles && verb !== 'add' && verb !== 'remove') requireForRoleAssignableGroup(caller)
   // A role-assignable group gets directory roles later, from administrators who trust in its members.
   const isAccess = !canHoldRoles && rights.every(({ type }) => type === 'applicationAccess')
   // A deleted group shows among no members: who gave the rights may not have known of it, and its owner may.

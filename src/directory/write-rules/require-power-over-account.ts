@@ -2,7 +2,7 @@ import type { Caller } from '../../auth/caller.ts'
 import type { DirectoryRole } from '../../auth/directory-roles.ts'
 import { holdsAnyRole } from '../../auth/effective-rights.ts'
 import { rightsAdministrators } from '../../auth/grantable-permissions.ts'
-import { requirePermissions } from '../../auth/permit.ts'
+import { holds } from '../../auth/permit.ts'
 import { fail } from '../../kernel/problem.ts'
 import type { EntityWrite, WriteContext } from '../entities/entity-write.ts'
 import type { Json } from '../entities/property.ts'
@@ -36,8 +36,11 @@ export async function requirePowerOverAccount(context: WriteContext, write: Enti
   const { caller } = context
   const { verb, kind, id, before, changes } = write
   if (kind !== 'user') return
-  if (verb === 'update' && changes.passwordProfile !== undefined)
-    requirePermissions(caller, passwordPermissions)
+  if (verb === 'update' && changes.passwordProfile !== undefined && !holds(caller, passwordPermissions))
+    fail('RightsRequired', {
+      reason:
+        'Setting a password takes the permission Directory.AccessAsUser.All, or User.ReadWrite.All and Directory.ReadWrite.All together.',
+    })
   const isOwn = caller.kind === 'delegated' && caller.objectId === id
   if (isOwn && Object.hasOwn(changes, 'passwordProfile')) refuseOwnPassword()
   await requireForNewName(context, write)
