@@ -38,7 +38,7 @@ export async function listen(options: ListenOptions): Promise<Listeners> {
   const { settings, handler, certificates, nodeCertificate, log } = options
   await using cleanup = new AsyncDisposableStack()
   const tls = await certificates()
-  const traced = boundPipelines(traceRequests(handler))
+  const traced = endUpgrades(boundPipelines(traceRequests(handler)))
   const http = createServer(limits, traced)
   const https = createTlsServer({ ...limits, cert: tls.cert, key: tls.key, minVersion: 'TLSv1.2' }, traced)
   https.addContext(nodeName, { ...nodeCertificate, minVersion: 'TLSv1.2' })
@@ -71,6 +71,17 @@ const limits = {
   headersTimeout: 20_000,
   keepAliveTimeout: 65_000,
   maxHeaderSize: 96 * 1024,
+}
+
+/**
+ * Node drops what came in one packet with a request that asks for another protocol, and reads on behind it as if nothing was
+ * missing. No other protocol is offered, so the connection ends with the answer.
+ */
+function endUpgrades(handler: Handler): Handler {
+  return (request, response) => {
+    if (request.headers.upgrade !== undefined) response.setHeader('connection', 'close')
+    return handler(request, response)
+  }
 }
 
 /** CONNECT reaches no handler: Node hands over the bare socket. */

@@ -23,7 +23,10 @@ export async function hasEnabledPrincipal(
   return (await listEnabledPrincipals(tx, tenantId, roots, kinds, { loss, limit: 1 })).length > 0
 }
 
-/** The enabled principals of these kinds among the roots, or in a group or role among them at any depth. */
+/**
+ * The enabled principals of these kinds among the roots, or in a group or role among them at any depth. A service principal without its
+ * application gets no token: one that was restored alone does not count.
+ */
 export async function listEnabledPrincipals(
   tx: Query,
   tenantId: string,
@@ -47,6 +50,10 @@ export async function listEnabledPrincipals(
     where principal.kind = any(${[...kinds]}) and principal.deleted_at is null
       and principal.properties -> 'accountEnabled' is distinct from 'false'::jsonb
       and principal.id <> all(${[...ids]}::uuid[])
+      and (principal.kind <> 'servicePrincipal' or exists (
+        select from directory_object application
+        where application.tenant_id = ${tenantId} and application.kind = 'application'
+          and application.app_id = principal.app_id and application.deleted_at is null))
     limit ${limit}`
   return rows.map(({ id }) => id)
 }

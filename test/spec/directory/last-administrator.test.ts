@@ -172,6 +172,20 @@ clause(
         assert.deepEqual([lost.status, taken.status], [204, 409], taken.text)
       }
     })
+    await t.test('a service principal without its application', async () => {
+      await database.sql`delete from role_assignment where scope = '/' and role = 'Owner'`
+      const { applicationId, servicePrincipalId } = await addApplication(service())
+      const user = await directory().user()
+      for (const principalId of [user, servicePrincipalId])
+        await database.sql`
+          insert into role_assignment (id, tenant_id, scope, shown_scope, role, principal_id)
+          values (${randomUUID()}, ${tenantId}, '/', '/', 'Owner', ${principalId})`
+      await allow('DELETE', `/applications/${applicationId}`)
+      await allow('POST', `/directory/deletedItems/${servicePrincipalId}/restore`)
+      await refuse('PATCH', `/users/${user}`, { accountEnabled: false })
+      await allow('POST', `/directory/deletedItems/${applicationId}/restore`)
+      await allow('PATCH', `/users/${user}`, { accountEnabled: false })
+    })
     await t.test('others at once', async () => {
       await administrator()
       const users = await Promise.all(Array.from({ length: 8 }, () => directory().user()))

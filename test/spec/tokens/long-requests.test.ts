@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import http, { Agent } from 'node:http'
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { after, before, describe } from 'node:test'
 import { clause } from '../../support/clause.ts'
 import { addApplication } from '../../support/issuer.ts'
@@ -110,7 +113,7 @@ describe('long requests of strangers', () => {
 
   clause(
     'SVC-133',
-    'A body that the token service refuses before its end costs the next requests of the connection nothing: the rest is read and dropped.',
+    'A body that the token service refuses before its end costs the next requests of the connection nothing: the rest is read and dropped…',
     async () => {
       const agent = new Agent({ keepAlive: true, maxSockets: 1 })
       const sockets = new Set<unknown>()
@@ -149,6 +152,19 @@ describe('long requests of strangers', () => {
         assert.equal(sockets.size, 1, 'one connection')
       } finally {
         agent.destroy()
+      }
+      for (const path of ['/v1.0/users', '/common/oauth2/v2.0/token', '/healthz']) {
+        const upgrade = `GET ${path} HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n`
+        const behind = 'POST /v1.0/users HTTP/1.1\r\nhost: x\r\ncontent-length: 60\r\n\r\n'
+        const socket = connect(service.listeners.httpPort, '127.0.0.1')
+        socket.on('error', () => {})
+        socket.write(upgrade + behind)
+        const read = text(socket)
+        await once(socket, 'data')
+        socket.write('GET /v1.0/inner HTTP/1.1\r\nhost: x\r\n\r\n')
+        const answers = await read
+        assert.equal(answers.match(/^HTTP\/1\.1 /gm)?.length, 1, answers)
+        assert.match(answers, /^connection: close\r$/im)
       }
     },
   )
