@@ -101,7 +101,7 @@ export class MaskMap {
   concerns(text: string): boolean {
     if (this.isEmpty) return false
     // Names may be spelled by code points, or be cut to their first 63 bytes. What is temporary may run anything.
-    if (this.#isWordless || /u&"|pg_temp/i.test(text)) return true
+    if (this.#isWordless || /u&"|pg_temp|\btemp(?:orary)?\b/i.test(text)) return true
     for (const [found] of fold(text).matchAll(word))
       if (this.#words.has(found) || found.length * 3 > maxNameBytes) {
         if (this.#words.has(found) || Buffer.byteLength(found) > maxNameBytes) return true

@@ -38,6 +38,9 @@ const overwriting = [
   'with m as (select id, email from customers) update customers set email = m.email from m where m.id = customers.id',
 ]
 const harmless = [
+  'create temp table plain (m text)',
+  'insert into plain select email from customers',
+  'create temporary table twice (m text); insert into twice select email from customers',
   "update customers set name = 'ann' where id in (select id from customers where email like 'a%')",
   "insert into notes (body) select name from customers where email like 'a%'",
   'insert into notes (body) select count(email)::text from customers',
