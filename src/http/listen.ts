@@ -91,7 +91,8 @@ function refuseTunnel(_request: unknown, socket: Duplex): void {
 }
 
 function unknownMethod(method: string): string {
-  const body = JSON.stringify({ error: describe(new Problem('UnknownMethod', { method }), 'masking') })
+  const { code, message } = describe(new Problem('UnknownMethod', { method }), 'masking')
+  const body = JSON.stringify({ error: { code, message } })
   return `HTTP/1.1 501 Not Implemented\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`
 }
 

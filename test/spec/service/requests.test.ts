@@ -158,11 +158,11 @@ describe('requests of every kind', () => {
       }
       // Methods that Node knows nothing of, and requests that are none.
       const foreign = await speak('FOO /v1.0/users HTTP/1.1\r\nhost: x\r\n\r\n')
-      assert.match(foreign, /^HTTP\/1\.1 501 [\s\S]+\{"error":\{[^}]*"code":"NotImplemented"/)
+      assert.match(foreign, /^HTTP\/1\.1 501 [\s\S]+\{"error":\{"code":"NotImplemented"/)
       assert.match(await speak('hello\r\n\r\n'), /^HTTP\/1\.1 400 /)
       assert.match(await speak(`GET / HTTP/1.1\r\nx: ${'y'.repeat(100_000)}\r\n\r\n`), /^HTTP\/1\.1 431 /)
       const tunnel = await speak('CONNECT example.org:443 HTTP/1.1\r\nhost: example.org:443\r\n\r\n')
-      assert.match(tunnel, /^HTTP\/1\.1 501 [\s\S]+\{"error":\{[^}]*"code":"NotImplemented"/)
+      assert.match(tunnel, /^HTTP\/1\.1 501 [\s\S]+\{"error":\{"code":"NotImplemented"/)
     },
   )
 
