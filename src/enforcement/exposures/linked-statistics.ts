@@ -8,7 +8,7 @@ interface StatisticsRow {
 }
 
 /**
- * PostgreSQL plans a statement before it looks at privileges, and takes the most common combinations of columns into account, whoever asks.
+ * PostgreSQL plans a statement before it looks at privileges, and takes the most common combinations of columns into account for every role.
  * Every session can have plans printed to itself, and sees by pg_prepared_statements which plan was chosen.
  */
 export const linkedStatistics = kind<StatisticsRow>({

@@ -34,6 +34,15 @@ const administrator = async (): Promise<string> => {
   await directory().join(id, role)
   return id
 }
+/** Makes the principal Owner at `/`, and returns the id of the role assignment. */
+const own = async (principalId: string): Promise<string> => {
+  const { database, tenantId } = service()
+  const id = randomUUID()
+  await database.sql`
+    insert into role_assignment (id, tenant_id, scope, shown_scope, role, principal_id)
+    values (${id}, ${tenantId}, '/', '/', 'Owner', ${principalId})`
+  return id
+}
 const refuse = async (method: string, path: string, body?: unknown) => {
   const answer = await ask(method, path, body)
   assert.equal(answer.status, 400, `${method} ${path}: ${answer.text}`)
@@ -93,13 +102,6 @@ clause(
       const { applicationId, servicePrincipalId } = await addApplication(service())
       const [group, user] = [await directory().group(), await directory().user()]
       await directory().join(user, group)
-      const own = async (principalId: string) => {
-        const id = randomUUID()
-        await database.sql`
-          insert into role_assignment (id, tenant_id, scope, shown_scope, role, principal_id)
-          values (${id}, ${service().tenantId}, '/', '/', 'Owner', ${principalId})`
-        return id
-      }
       await own(group)
       await refuse('DELETE', `/groups/${group}`)
       await refuse('DELETE', `/groups/${group}/members/${user}/$ref`)
@@ -118,7 +120,7 @@ clause(
   'DIR-434',
   'DIR-160 holds also while rights are handed over: a person whom one caller disables or deletes while another gives that person, or a group…',
   async (t) => {
-    const { database, tenantId } = service()
+    const { database } = service()
     const losses: Readonly<Record<string, (user: string) => Promise<TestResponse>>> = {
       disabled: (user) => ask('PATCH', `/users/${user}`, { accountEnabled: false }),
       deleted: (user) => ask('DELETE', `/users/${user}`),
@@ -148,13 +150,6 @@ clause(
       await administrator()
       for (const lose of Object.values(losses)) {
         await database.sql`delete from role_assignment where scope = '/' and role = 'Owner'`
-        const own = async (principalId: string) => {
-          const id = randomUUID()
-          await database.sql`
-            insert into role_assignment (id, tenant_id, scope, shown_scope, role, principal_id)
-            values (${id}, ${tenantId}, '/', '/', 'Owner', ${principalId})`
-          return id
-        }
         const former = await directory().user()
         const sender = service().tokenFor({ principal: former, permissions: all })
         const held = await own(former)
@@ -176,10 +171,7 @@ clause(
       await database.sql`delete from role_assignment where scope = '/' and role = 'Owner'`
       const { applicationId, servicePrincipalId } = await addApplication(service())
       const user = await directory().user()
-      for (const principalId of [user, servicePrincipalId])
-        await database.sql`
-          insert into role_assignment (id, tenant_id, scope, shown_scope, role, principal_id)
-          values (${randomUUID()}, ${tenantId}, '/', '/', 'Owner', ${principalId})`
+      for (const principalId of [user, servicePrincipalId]) await own(principalId)
       await allow('DELETE', `/applications/${applicationId}`)
       await allow('POST', `/directory/deletedItems/${servicePrincipalId}/restore`)
       await refuse('PATCH', `/users/${user}`, { accountEnabled: false })
@@ -201,7 +193,7 @@ clause(
   'MASK-125',
   'An Owner at `/` counts as the last one when no other principal that is Owner there, directly or through a group, is an enabled user or service principal; …',
   async () => {
-    const { database, tenantId } = service()
+    const { database } = service()
     await administrator()
     const sender = service().tokenFor({ role: 'Owner' })
     await service().tokens.settled()
@@ -210,13 +202,6 @@ clause(
     const [mine] = await database.sql<{ id: string }[]>`
       select id from role_assignment where scope = '/' and role = 'Owner' and principal_id = ${me}`
     const [group, user] = [await directory().group(), await directory().user()]
-    const own = async (principalId: string) => {
-      const id = randomUUID()
-      await database.sql`
-        insert into role_assignment (id, tenant_id, scope, shown_scope, role, principal_id)
-        values (${id}, ${tenantId}, '/', '/', 'Owner', ${principalId})`
-      return id
-    }
     const remove = (id: string | undefined) =>
       service().request(
         'DELETE',
