@@ -68,10 +68,14 @@ function explainOthers(app: FastifyInstance, routes: OperationRoutes, explainUnk
   })
 }
 
+/** Pages that every client gets, unlike those of the portal. */
+const pages: ReadonlySet<string> = new Set(['/', '/healthz', '/readyz', '/metrics', '/openapi.json', '/docs'])
+
 /** Pages are read alone. A GET that leads here has no page. */
 function methodsOfPage(app: FastifyInstance, { method, url }: FastifyRequest): string | undefined {
   const [page = ''] = url.split('?', 1)
-  const isPage = !['GET', 'HEAD'].includes(method) && app.hasRoute({ method: 'GET', url: page })
+  const isRead = method === 'GET' || method === 'HEAD'
+  const isPage = pages.has(page) && !isRead && app.hasRoute({ method: 'GET', url: page })
   return isPage ? 'GET, HEAD, OPTIONS' : undefined
 }
 
