@@ -1,4 +1,4 @@
-// The cost of masks: a full scan through a twin against the same view written by hand, a reconcile of many tables, and one
+// The cost of masks: a full scan through a twin against the same view written by hand, a takeTurn of many tables, and one
 // change of a rule among few and among many masked tables. Every figure that counts is a ratio of two measurements of the
 // same run. Run: npx node bench/enforcement.ts
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { type Database, openDatabase } from '../src/db/database.ts'
 import { startEmbedded } from '../src/db/embedded.ts'
-import type { Policy, Rule } from '../src/enforcement/policy.ts'
-import { reconcile } from '../src/enforcement/reconcile.ts'
+import type { Policy, Rule } from '../src/masks/policy.ts'
+import { takeTurn } from '../src/masks/turn.ts'
 import { median } from './median.ts'
 
 const scannedRows = 300_000
@@ -49,7 +49,7 @@ async function measureScan(database: Database): Promise<number> {
       from generate_series(1, ${scannedRows}) n`)
   await sql.unsafe(byHand)
   await sql.unsafe('vacuum analyze public.scanned')
-  await reconcile(
+  await takeTurn(
     database,
     createPolicy([
       createRule('scanned', 'mail', 'Email'),
@@ -64,7 +64,7 @@ async function measureScan(database: Database): Promise<number> {
     const [hand, twin] = [await time(scan('public.by_hand')), await time(scan('masked_public.scanned'))]
     ratios.push(hand / twin)
   }
-  await reconcile(database, createPolicy([]))
+  await takeTurn(database, createPolicy([]))
   await sql.unsafe('drop table public.scanned cascade')
   return median(ratios)
 }
@@ -88,11 +88,11 @@ function rulesFor(tables: number, columns: number): Rule[] {
 
 async function measureReconcile(database: Database) {
   const policy = createPolicy(rulesFor(500, 10))
-  const first = await time(() => reconcile(database, policy))
+  const first = await time(() => takeTurn(database, policy))
   const again = median([
-    await time(() => reconcile(database, policy)),
-    await time(() => reconcile(database, policy)),
-    await time(() => reconcile(database, policy)),
+    await time(() => takeTurn(database, policy)),
+    await time(() => takeTurn(database, policy)),
+    await time(() => takeTurn(database, policy)),
   ])
   return { first, again }
 }
@@ -100,14 +100,14 @@ async function measureReconcile(database: Database) {
 /** One rule changes back and forth while so many tables are masked. */
 async function measureChange(database: Database, tables: number): Promise<number> {
   const rules = rulesFor(tables, 1)
-  await reconcile(database, createPolicy(rules))
+  await takeTurn(database, createPolicy(rules))
   const times: number[] = []
   for (let round = 0; round < rounds * 3; round++) {
     const changed = rules.map((rule, at) =>
       at === 0 ? createRule('t0', 'c0', round % 2 === 0 ? 'Email' : 'Default') : rule,
     )
     const focus = () => [{ schema: 'public', table: 't0' }]
-    times.push(await time(() => reconcile(database, createPolicy(changed), { focus })))
+    times.push(await time(() => takeTurn(database, createPolicy(changed), { focus })))
   }
   return median(times)
 }
@@ -125,7 +125,7 @@ try {
   console.log(
     `one rule: 1,000 tables / 10 tables ${(many / few).toFixed(2)}  (at most 2; ${few.toFixed(1)} ms, ${many.toFixed(1)} ms)`,
   )
-  await reconcile(database, createPolicy([]))
+  await takeTurn(database, createPolicy([]))
   const { first, again } = await measureReconcile(database)
   console.log(
     `500 tables x 10 columns: first / with nothing to do ${(first / again).toFixed(1)}  (${first.toFixed(0)} ms, ${again.toFixed(0)} ms)`,

@@ -1,6 +1,6 @@
 // Precision and recall of recommendations on labelled schemas, against a list of names as one would write it by hand.
 // Run: npm run bench bench/recommendations.ts
-import { recommend } from '../src/enforcement/recommendations/recommend.ts'
+import { recommend } from '../src/findings/recommendations/recommend.ts'
 import { startClusters } from '../test/support/cluster.ts'
 import { createLabelled, labelledColumns, type Score, score } from '../test/support/labelled/columns.ts'
 

@@ -7,11 +7,11 @@ import path from 'node:path'
 import pg from 'pg'
 import { type Database, openDatabase } from '../src/db/database.ts'
 import { startEmbedded } from '../src/db/embedded.ts'
-import { guardSchema } from '../src/enforcement/names.ts'
-import type { Policy } from '../src/enforcement/policy.ts'
-import { reconcile } from '../src/enforcement/reconcile.ts'
-import { PartlyEnforced } from '../src/enforcement/reconcile-by-relation.ts'
-import { RawSessions } from '../src/enforcement/sessions/raw-sessions.ts'
+import { endLoginSessions } from '../src/logins/end-sessions.ts'
+import { endRawSessions } from '../src/masks/control/sessions/open-sessions.ts'
+import { guardSchema } from '../src/masks/names.ts'
+import type { Policy } from '../src/masks/policy.ts'
+import { takeTurn } from '../src/masks/turn.ts'
 
 const targetMs = 2000
 const rounds = 3
@@ -130,7 +130,7 @@ function readRaw(stop: () => boolean): Promise<number> {
 }
 
 async function measure(binding: Database, { raise }: Obstacle): Promise<number> {
-  await reconcile(binding, policyFor(['auditor']))
+  await takeTurn(binding, policyFor(['auditor']))
   const attacker = new pg.Client({ connectionString: urlOf('attacker') })
   attacker.on('error', () => {})
   await attacker.connect()
@@ -139,15 +139,10 @@ async function measure(binding: Database, { raise }: Obstacle): Promise<number> 
   const reading = readRaw(() => isOver)
   await new Promise((resolve) => setTimeout(resolve, 300))
   const from = performance.now()
-  const sessions = new RawSessions(60_000)
   const place = { database: binding, schema: guardSchema, logins: [], standbys: [] }
-  const endSessions = (isAllClosed: boolean) => sessions.end(place, isAllClosed)
-  const isAllClosed = await reconcile(binding, policyFor([]), { onClosed: () => endSessions(false) }).then(
-    () => true,
-    (error: unknown) => {
-      if (error instanceof PartlyEnforced) return error.unfinished.every(({ isClosed }) => isClosed)
-      throw error
-    },
+  const endSessions = (isAllClosed: boolean) => endRawSessions(place, isAllClosed, endLoginSessions)
+  const isAllClosed = await takeTurn(binding, policyFor([]), { onClosed: () => endSessions(false) }).then(
+    ({ unfinished }) => unfinished.every(({ isClosed }) => isClosed),
   )
   await endSessions(isAllClosed)
   await new Promise((resolve) => setTimeout(resolve, 1000))
@@ -155,7 +150,7 @@ async function measure(binding: Database, { raise }: Obstacle): Promise<number> 
   const last = await reading
   await remove()
   await attacker.end().catch(() => {})
-  await reconcile(binding, policyFor(['auditor']))
+  await takeTurn(binding, policyFor(['auditor']))
   return last - from
 }
 

@@ -87,22 +87,11 @@ create table change_subscription (
   constraint change_subscription_pkey PRIMARY KEY (tenant_id, id)
 );
 
-create table closed_relation (
+create table containment_look (
   database_id uuid not null,
-  place text not null,
-  oid bigint not null,
-  record jsonb not null,
-  constraint closed_relation_pkey PRIMARY KEY (database_id, place, oid),
-  constraint closed_relation_database_id_fkey FOREIGN KEY (database_id) REFERENCES masked_database(id) ON DELETE CASCADE
-);
-
-create table copied_record (
-  database_id uuid not null,
-  place text not null,
-  version text not null,
-  restored_at timestamp with time zone,
-  constraint copied_record_pkey PRIMARY KEY (database_id),
-  constraint copied_record_database_id_fkey FOREIGN KEY (database_id) REFERENCES masked_database(id) ON DELETE CASCADE
+  not_contained integer not null,
+  constraint containment_look_pkey PRIMARY KEY (database_id),
+  constraint containment_look_database_id_fkey FOREIGN KEY (database_id) REFERENCES masked_database(id) ON DELETE CASCADE
 );
 
 create table counted_finding (
@@ -308,11 +297,20 @@ create table masked_database (
   policy_mode text default 'Enforce'::text not null,
   binding_reached_at timestamp with time zone,
   binding_system text,
+  not_contained text default 'report'::text not null,
   constraint masked_database_pkey PRIMARY KEY (id),
   constraint masked_database_is_unique UNIQUE (tenant_id, key),
+  constraint masked_database_not_contained_check CHECK ((not_contained = ANY (ARRAY['report'::text, 'refuse'::text]))),
   constraint masked_database_policy_mode_check CHECK ((policy_mode = ANY (ARRAY['Enforce'::text, 'Observe'::text]))),
   constraint masked_database_policy_state_check CHECK ((policy_state = ANY (ARRAY['Enabled'::text, 'Disabled'::text]))),
   constraint masked_database_reached_is_bound CHECK (((binding IS NOT NULL) OR (binding_reached_at IS NULL)))
+);
+
+create table masked_place (
+  database_id uuid not null,
+  place text not null,
+  constraint masked_place_pkey PRIMARY KEY (database_id),
+  constraint masked_place_database_id_fkey FOREIGN KEY (database_id) REFERENCES masked_database(id) ON DELETE CASCADE
 );
 
 create table masking_rule (

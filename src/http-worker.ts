@@ -1,6 +1,7 @@
 // A process that serves HTTP for a node: a node of its own toward the store, without gateway, audits and reports.
 import pino, { type Logger } from 'pino'
 import { Channel, type Message } from './gateway/workers/channel.ts'
+import type { NotReady } from './http/pages.ts'
 import type { WorkerOpened, WorkerStart } from './http-workers.ts'
 import { type Service, startService } from './main.ts'
 
@@ -26,6 +27,7 @@ const gateway: Service['gateway'] = {
     return gatewayPort
   },
   processes: [],
+  describeMissing: () => null,
   refresh: async (databaseId) => void (await channel.ask('refresh', databaseId)),
   refreshAll: async () => {},
   cancel: async () => {},
@@ -38,6 +40,8 @@ async function run(name: string, args: unknown[]): Promise<unknown> {
       return await open(args[0] as WorkerStart)
     case 'gateway':
       gatewayPort = Number(args[0])
+      return undefined
+    case 'answer':
       return undefined
     case 'metrics':
       return await service?.registry.getMetricsAsJSON()
@@ -67,6 +71,7 @@ async function open({
       nodeCertificate,
       isEmbedded,
       gateway,
+      listNotReady: async () => (await channel.ask('readiness')) as NotReady[],
       metrics: async () => String(await channel.ask('metrics')),
       tellKeys: (keys) => channel.tell('keys', [keys]),
     },

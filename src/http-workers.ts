@@ -5,9 +5,10 @@ import type { Logger } from 'pino'
 import { AggregatorRegistry, type MetricObjectWithValues, type MetricValue, type Registry } from 'prom-client'
 import type { EmbeddedPostgres } from './db/embedded.ts'
 import type { KnownKeys } from './db/nodes.ts'
-import { Channel, type Message } from './gateway/workers/channel.ts'
+import { Channel, describeMissing, type Message } from './gateway/workers/channel.ts'
 import { passedOn } from './gateway/workers/start-worker.ts'
 import type { Listeners } from './http/listen.ts'
+import type { NotReady } from './http/pages.ts'
 import type { NodeCertificate } from './kernel/node-name.ts'
 import type { StartOptions } from './service.ts'
 import type { Settings } from './settings.ts'
@@ -40,6 +41,8 @@ interface PoolOptions {
   refresh(databaseId: string): Promise<void>
   /** A worker knows other secret keys than before. */
   onKeys(): void
+  /** The parts of the node that are not ready. */
+  listNotReady(): Promise<readonly NotReady[]>
 }
 
 interface Running {
@@ -115,12 +118,21 @@ export class HttpPool {
     return [...this.#running].flatMap(({ keys }) => keys ?? [])
   }
 
+  describeMissing(): string | null {
+    const running = [...this.#running].map(({ worker, channel: { isSilent } }) => ({
+      pid: worker.process.pid ?? 0,
+      isSilent,
+    }))
+    return describeMissing(this.#options.start.settings.httpWorkers, running)
+  }
+
+  /** 0: the gateway takes no connections. */
   setGatewayPort(port: number): void {
     this.#gatewayPort = port
     for (const { channel } of this.#running) channel.tell('gateway', [port])
   }
 
-  /** Before the close, while sessions of the gateway end. */
+  /** Before the close. */
   drain(): void {
     this.#isDraining = true
     for (const { channel } of this.#running) channel.tell('drain', [])
@@ -146,6 +158,7 @@ export class HttpPool {
       const opened = (await running.channel.ask('open', start)) as WorkerOpened
       running.keys = opened.keys
       this.#running.add(running)
+      channel.watch()
       running.channel.tell('gateway', [this.#gatewayPort])
       if (this.#isDraining) running.channel.tell('drain', [])
       void ended.then(() => {
@@ -189,6 +202,8 @@ export class HttpPool {
     switch (name) {
       case 'refresh':
         return await this.#options.refresh(String(args[0]))
+      case 'readiness':
+        return await this.#options.listNotReady()
       case 'metrics':
         return await this.#sumMetrics()
       case 'keys': {

@@ -3,6 +3,7 @@ import type { Room } from './api/room.ts'
 import { publicOrigin } from './auth/identity.ts'
 import { openAuth } from './auth/open-auth.ts'
 import { type AssignmentsOf, mayAct, readRoles } from './auth/role-assignments.ts'
+import { listCounts, readCounts } from './containment/kept-counts.ts'
 import { readFreeBytes } from './db/data-directory.ts'
 import { createOwnStoreCheck } from './db/database-marks.ts'
 import { hearEvents } from './db/events.ts'
@@ -26,9 +27,6 @@ import { createPrincipalPorts } from './directory/principals/principal-ports.ts'
 import { createRightsCheck, readEveryoneMay } from './directory/rights/person-rights.ts'
 import { directoryRoom } from './directory/room.ts'
 import { createSample } from './directory/sample/create-sample.ts'
-import { createInspector } from './enforcement/inspection/inspector.ts'
-import { countStates } from './enforcement/states/list-states.ts'
-import { expectChecks } from './enforcement/states/restored-states.ts'
 import type { Gateway } from './gateway/gateway.ts'
 import { createQueryPort } from './gateway/query/query-port.ts'
 import { loadConfigured } from './http/certificates.ts'
@@ -44,14 +42,17 @@ import { openIssuer } from './issuer/issuer.ts'
 import { createNetworkList } from './kernel/network.ts'
 import { stopOnce } from './kernel/stop-once.ts'
 import { openBoundCatalogs } from './masking/binding/bound-catalog.ts'
-import { selectBound } from './masking/binding/find-bound.ts'
+import { selectBound, selectEvery } from './masking/binding/find-bound.ts'
 import { createGivenRights } from './masking/given-rights.ts'
 import { assignAtRoot, listAssignedRoles } from './masking/role-assignments/assigned-roles.ts'
 import { maskingRoom } from './masking/room.ts'
+import { countStates } from './masks/control/states/list-states.ts'
+import { expectChecks } from './masks/control/states/restored-states.ts'
+import { openInspection } from './open-containment.ts'
 import { openCredentials } from './open-credentials.ts'
 import { createEnforcementPorts, createExaminers, openEnforcement, openFollower } from './open-enforcement.ts'
 import { openServiceGateway } from './open-gateway.ts'
-import { openServiceHttp } from './open-http.ts'
+import { openServiceHttp, type Phase } from './open-http.ts'
 import { createRevocationPorts } from './revocation-ports.ts'
 import { bringSample } from './sample/bring-sample.ts'
 import type { Service, StartOptions } from './service.ts'
@@ -164,14 +165,17 @@ export async function startService(options: StartOptions): Promise<Service> {
     nodeId: description.nodeId,
     log,
     onDrift: () => metrics.countDrift(),
+    afterTurn: (...turn) => countAfterTurn(...turn),
   })
+  const { inspection, countAfterTurn } = openInspection({ store: database.sql, source, enforcement })
   cleanup.defer(() => enforcement.close())
   if (!part) {
     enforcement.start()
-    metrics.showStates(() => countStates(database.sql, selectBound))
+    metrics.showStates(() => countStates(database.sql, selectEvery))
+    metrics.showContainment(() => listCounts(database.sql, selectBound))
   }
   const nodeCertificate = part?.nodeCertificate ?? (await createNodeCertificate())
-  let draining = false
+  let phase: Phase = 'starting'
   let gateway: Gateway | undefined = part?.gateway
   const settle = async (id: string) => {
     const report = await enforcement.settle(id)
@@ -210,21 +214,18 @@ export async function startService(options: StartOptions): Promise<Service> {
     secrets: secretBox,
     catalogs,
     enforcement: createEnforcementPorts(enforcement, settle),
-    inspection: createInspector({
-      connect: (id) => enforcement.connect(id),
-      readPolicy: (...which) => enforcement.readPolicy(...which),
-      plan: (id) => enforcement.plan(id),
-      claimantOf: (id) => source.claimantOf(id),
-    }),
+    inspection,
+    countNotContained: readCounts,
     principals: createPrincipalPorts(graph),
     ...description.ports,
     mayAct: (tx, ...deed) => mayAct(readAssignments(tx, createSqlGraph(tx)), ...deed),
     runQuery: createQueryPort({
-      gatewayNow: () => (draining ? undefined : gateway),
+      gatewayNow: () => (phase === 'closing' ? undefined : gateway),
       settings,
       certificate: nodeCertificate.cert,
       findName: findLoginName.bind(null, database.sql),
     }),
+    gatewayPort: () => gateway?.port || settings.gatewayPort,
     ...credentials.makers,
     rolesOf: (tx, caller) => readRoles(readAssignments(tx, createSqlGraph(tx)), caller),
   })
@@ -242,10 +243,10 @@ export async function startService(options: StartOptions): Promise<Service> {
   checkOperations([...masking.operations, ...directory.operations], permissionTables)
   const checks = expectChecks(database.sql, selectBound, await readRestoredAt(database.sql))
   const isTrustedProxy = createNetworkList(settings.trustedProxies)
-  const accepting = () => !draining
-  const { app, handler } = await openServiceHttp({
+  const { app, handler, listNotReady } = await openServiceHttp({
     ...{ database, gatekeeper, health, checks, rooms, issuer, part, metrics, headers, log },
-    ...{ isTrustedProxy, accepting, portalFolder: options.portalFolder },
+    ...{ isTrustedProxy, portalFolder: options.portalFolder },
+    now: () => ({ phase, http: pool, gateway }),
     issuerUrl: () => auth.identity.issuer(),
   })
   cleanup.defer(() => app.close())
@@ -256,6 +257,7 @@ export async function startService(options: StartOptions): Promise<Service> {
       registry: metrics.registry,
       log,
       refresh,
+      listNotReady,
       onKeys: () => description.report(),
     })
   const listeners = pool
@@ -270,15 +272,16 @@ export async function startService(options: StartOptions): Promise<Service> {
   place = listeners
   cleanup.defer(() => listeners.close(settings.shutdownTimeoutSeconds * 1000))
 
-  const drain = () => {
-    draining = true
+  const drain = (next: Phase = 'draining') => {
+    if (phase !== 'closing') phase = next
     pool?.drain()
+    if (phase === 'closing') pool?.setGatewayPort(0)
   }
   const open = {
     ...{ listeners, memberships, enforcement, database, store, auth, administrator, drain },
     ...{ registry: metrics.registry, nodeCertificate: nodeCertificate.cert },
   }
-  if (part) return { ...open, gateway: part.gateway, stop: stopOnce(cleanup.move(), drain) }
+  if (part) return { ...open, gateway: part.gateway, stop: stopOnce(cleanup.move(), () => drain('closing')) }
   await checks.settled()
   const opened = await openServiceGateway({
     ...{ settings, database, tenantId, guard, enforcement, source, auth, signIns, nodeCertificate, log },
@@ -291,5 +294,7 @@ export async function startService(options: StartOptions): Promise<Service> {
 
   const service = { ...open, gateway: opened }
   await bringSample(settings, service, onProgress ?? (() => {}))
-  return { ...service, stop: stopOnce(cleanup.move(), drain) }
+  await options.onOpen?.(service)
+  phase = 'open'
+  return { ...service, stop: stopOnce(cleanup.move(), () => drain('closing')) }
 }

@@ -5,7 +5,6 @@ import { findSecret, holdSecret } from './directory/applications/application-sec
 import { findClientApplication } from './directory/applications/find-client-application.ts'
 import { findByLoginName, findLoginName } from './directory/principals/find-login-name.ts'
 import { confirmPassword, holdPassword } from './issuer/change-password.ts'
-import { findWait, takeAttempt } from './issuer/sign-in-throttle.ts'
 import { fail } from './kernel/problem.ts'
 import type { SecretBox } from './kernel/secret-box.ts'
 import { createCredentialCheck } from './masking/credentials/check-login.ts'
@@ -33,10 +32,6 @@ export function openCredentials(sql: Query, tenantId: string, secrets: SecretBox
     tenantId,
     secrets,
     findPrincipal: (name) => findByLoginName(sql, tenantId, name),
-    findWait: (credential, address) => findWait(sql, { credential, address }),
-    async countFailure(credential, address) {
-      await takeAttempt(sql, { credential, address })
-    },
   })
   return { makers, logins }
 }

@@ -8,21 +8,22 @@ import type { MembershipGraph } from './directory/membership/graph.ts'
 import { findExempt } from './directory/principals/exempt-principals.ts'
 import { readLoginRights } from './directory/principals/login-rights.ts'
 import { loginRoleName } from './directory/principals/login-role.ts'
-import { Controller } from './enforcement/controller.ts'
-import { DirectoryFollower } from './enforcement/follow-directory.ts'
-import { recordEntries, selectRecords } from './enforcement/grants/settle-exempt.ts'
-import { createLeases } from './enforcement/lease.ts'
-import { createLoginKeys } from './enforcement/logins/login-keys.ts'
-import type { Target } from './enforcement/policy.ts'
-import { examineMappedRole } from './enforcement/preflight/examine-mapped-role.ts'
-import { createExemptElsewhere } from './enforcement/preflight/exempt-elsewhere.ts'
-import { examine } from './enforcement/preflight/preflight.ts'
-import { listLeftovers, restoreDatabase } from './enforcement/restore/restore-database.ts'
-import { createStateStore } from './enforcement/states/state-store.ts'
 import type { SecretBox } from './kernel/secret-box.ts'
+import { examineMappedRole } from './logins/mapped-roles.ts'
+import { createLoginKeys } from './logins/mark.ts'
+import { openLogins } from './logins/open-logins.ts'
 import { selectBound } from './masking/binding/find-bound.ts'
 import { lockDatabase } from './masking/databases/database-row.ts'
 import { createEnforcementSource } from './masking/enforcement/source.ts'
+import { Controller } from './masks/control/controller.ts'
+import { createExemptElsewhere } from './masks/control/exempt-elsewhere.ts'
+import { DirectoryFollower } from './masks/control/follow-directory.ts'
+import { examine } from './masks/control/preflight/preflight.ts'
+import { listLeftovers, restoreDatabase } from './masks/control/restore-database.ts'
+import { createStateStore } from './masks/control/states/state-store.ts'
+import { createLeases } from './masks/lease.ts'
+import type { Target } from './masks/policy.ts'
+import { recordEntries, selectRecords } from './masks/read/judge-exempt.ts'
 import type { Settings } from './settings.ts'
 import { writeVerifier } from './wire/scram.ts'
 
@@ -36,10 +37,11 @@ interface EnforcementParts {
   readonly nodeId: string
   readonly log: Logger
   onDrift(): void
+  afterTurn(databaseId: string, hasChanged: boolean): Promise<void>
 }
 
 /** The controller, which reads policies of masking and rights of the directory; not started yet. */
-export function openEnforcement({ graph, settings, nodeId, log, onDrift, ...parts }: EnforcementParts) {
+export function openEnforcement({ graph, settings, nodeId, log, ...parts }: EnforcementParts) {
   const { sql } = parts.database
   const source = createEnforcementSource({
     ...parts,
@@ -49,12 +51,17 @@ export function openEnforcement({ graph, settings, nodeId, log, onDrift, ...part
   })
   const enforcement = new Controller({
     source,
-    loginKeys: createLoginKeys(parts.secrets, loginRoleName, writeVerifier),
+    openLogins: openLogins({
+      source,
+      log,
+      keys: createLoginKeys(parts.secrets, loginRoleName, writeVerifier),
+    }),
     states: createStateStore(sql, selectBound, lockDatabase),
     leaseOf: createLeases(sql, nodeId),
     log,
     timing: settings,
-    onDrift,
+    onDrift: parts.onDrift,
+    afterTurn: parts.afterTurn,
   })
   return { source, enforcement }
 }

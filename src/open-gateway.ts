@@ -8,19 +8,19 @@ import type { HostGuard } from './db/host-guard.ts'
 import { recordLogins } from './directory/audit-logs/record-logins.ts'
 import type { SignInLog } from './directory/audit-logs/sign-in-log.ts'
 import { findLoginName } from './directory/principals/find-login-name.ts'
-import { createPrimaryFinder } from './enforcement/find-primary.ts'
-import { createBackendEnding } from './enforcement/logins/end-login-sessions.ts'
-import { createMaskReader } from './enforcement/per-role/create-mask-reader.ts'
-import { findMaskedPlaces } from './enforcement/states/find-masked-places.ts'
+import { createMaskReader } from './findings/per-role/create-mask-reader.ts'
 import { createEventRecords } from './gateway/audit/record-events.ts'
 import { createLoginRecords } from './gateway/audit/record-logins.ts'
 import { type Gateway, openGateway } from './gateway/gateway.ts'
 import { readLimits } from './gateway/limits.ts'
 import { createGatewayMetrics } from './gateway/metrics.ts'
 import { loadConfigured } from './http/certificates.ts'
+import { createLoginThrottle } from './issuer/sign-in-throttle.ts'
 import type { NodeCertificate } from './kernel/node-name.ts'
+import { createBackendEnding } from './logins/end-sessions.ts'
 import { createFinders } from './masking/binding/create-finders.ts'
 import { selectBound } from './masking/binding/find-bound.ts'
+import { findMaskedPlaces } from './masks/control/states/list-states.ts'
 import type { openCredentials } from './open-credentials.ts'
 import type { openEnforcement } from './open-enforcement.ts'
 import type { Settings } from './settings.ts'
@@ -39,11 +39,12 @@ interface Parts extends ReturnType<typeof openEnforcement> {
 }
 
 /** The gateway with its ports to the other rooms. Its logins are checked by the gatekeeper of `auth`, never by the emulator's. */
-export function openServiceGateway(parts: Parts): Promise<Gateway> {
+export async function openServiceGateway(parts: Parts): Promise<Gateway> {
   const { settings, database, tenantId, enforcement, source, auth, nodeCertificate, log } = parts
-  const locator = { guard: parts.guard, findPrimary: createPrimaryFinder(enforcement) }
+  const locator = { guard: parts.guard, findPrimary: (id: string) => enforcement.findPrimary(id) }
   const metrics = createGatewayMetrics(parts.registry)
-  return openGateway({
+  const records = createLoginRecords({ sql: database.sql, tenantId, metrics, log })
+  const gateway = await openGateway({
     host: settings.host,
     port: settings.gatewayPort,
     workers: settings.gatewayWorkers,
@@ -56,17 +57,25 @@ export function openServiceGateway(parts: Parts): Promise<Gateway> {
       ...createMaskReader(enforcement, source),
       checkToken: createLoginCheck(auth.gatekeeper, (...who) => findLoginName(database.sql, ...who)),
       ...parts.logins,
+      ...createLoginThrottle(database.sql),
       prepareLogin: (id, principalId, isReset) =>
         enforcement.prepareLogin(id, principalId, { reset: isReset }),
       findRevoked: auth.findRevoked,
       endBackends: createBackendEnding(enforcement),
       passCancel: createCancelNotice(database.sql),
-      ...recordLogins(createLoginRecords(database.sql, tenantId), parts.signIns),
+      ...recordLogins(records, parts.signIns),
       recordEvents: createEventRecords({ database, tenantId, metrics, log }),
       certificate: () => loadConfigured(settings),
       nodeCertificate: async () => nodeCertificate,
       metrics,
       log,
+    },
+  })
+  const close = gateway.close.bind(gateway)
+  return Object.assign(gateway, {
+    async close(timeoutMs: number) {
+      await close(timeoutMs)
+      await records.flush()
     },
   })
 }

@@ -6,10 +6,11 @@ import type { Store } from './db/store.ts'
 import type { NodePart } from './describe-service.ts'
 import type { Administrator } from './directory/first-start/read-first-start.ts'
 import type { OpenedGraph } from './directory/membership/open-graph.ts'
-import type { Controller } from './enforcement/controller.ts'
 import type { Gateway } from './gateway/gateway.ts'
 import type { Listeners } from './http/listen.ts'
+import type { NotReady } from './http/pages.ts'
 import type { NodeCertificate } from './kernel/node-name.ts'
+import type { Controller } from './masks/control/controller.ts'
 import type { Settings } from './settings.ts'
 
 export interface Service {
@@ -25,7 +26,7 @@ export interface Service {
   readonly administrator: Administrator | undefined
   /** PEM of the certificate by which this node proves itself to its operator's commands. */
   readonly nodeCertificate: string
-  /** Says that the node is about to stop: it is not ready any more, and begins no statements at the gateway. */
+  /** The node goes on serving, but is not ready any more; the answer to each new request ends its HTTP connection. */
   drain(): void
   stop(): Promise<void>
 }
@@ -37,12 +38,16 @@ export interface StartOptions {
   readonly portalFolder?: string
   /** Long steps, for people who wait. */
   readonly onProgress?: (step: string) => void
+  /** Every listener is open; the node is ready once this is done. */
+  readonly onOpen?: (service: Omit<Service, 'stop'>) => Promise<void>
   /** The service cannot go on (its database died, for example). */
   readonly onFatal?: (error: Error) => void
   /** This process serves HTTP for a node, which has the gateway and looks after masked databases. */
   readonly part?: NodePart & {
     readonly gateway: Gateway
     readonly nodeCertificate: NodeCertificate
+    /** The parts of the node that are not ready. */
+    listNotReady(): Promise<readonly NotReady[]>
     /** The metrics of all processes of the node. */
     metrics(): Promise<string>
   }

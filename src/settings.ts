@@ -197,12 +197,17 @@ const schema = {
       return hosts.every((host) => readHostEntry(host) !== undefined) ? hosts : undefined
     },
   } as Setting<readonly string[]>,
-  AUDIT_SECONDS: whole('30', 1, 3600, 'How often each masked database is looked at for drift.'),
+  AUDIT_SECONDS: whole(
+    '30',
+    1,
+    3600,
+    'How often each masked database is audited. Between audits counters of PostgreSQL tell of changes, where this is above 12.',
+  ),
   LOCK_LIMIT_SECONDS: whole(
     '10',
     1,
     3600,
-    'How long a session of a masked role may hold a lock against enforcement, or a transaction from before a mask, until it is ended.',
+    'How long a session of a masked role may hold a lock against enforcement until it is ended.',
   ),
   EVERYONE_CREATES: {
     doc: 'Objects that every signed-in person may create through an application with the permission, and then owns: groups, registrations of applications.',
@@ -239,7 +244,18 @@ const schema = {
     allowed: 'a whole number from 0 to 100000',
     read: (text) => (/^\d{1,6}$/.test(text) && Number(text) <= 100_000 ? Number(text) : undefined),
   } as Setting<number | undefined>,
-  SHUTDOWN_TIMEOUT_SECONDS: whole('20', 1, 600, 'How long a shutdown waits for requests under way.'),
+  DRAIN_SECONDS: whole(
+    '0',
+    0,
+    600,
+    'How long a node goes on serving after SIGTERM while `/readyz` is 503: longer than balancers take to notice. The files in `deploy/` set it. SIGINT (Ctrl+C) stops at once.',
+  ),
+  SHUTDOWN_TIMEOUT_SECONDS: whole(
+    '20',
+    1,
+    600,
+    'How long a shutdown waits for sessions of the gateway, and then for requests under way.',
+  ),
   TRACES_URL: {
     doc: 'Where traces of requests, statements, enforcement and gateway sessions are sent, by OTLP over HTTP, such as `http://collector:4318/v1/traces`. Unset: none are made. Headers come from `OTEL_EXPORTER_OTLP_HEADERS`.',
     default: undefined,

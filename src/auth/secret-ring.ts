@@ -28,7 +28,7 @@ export async function openSecretRing(
   }
 }
 
-const everyMs = 2_000
+const everyMs = 5_000
 
 /**
  * Follows a rotation of the secret key: the file may get a key more or less, and the store another one that seals. A file

@@ -211,11 +211,19 @@ async function printEntries(api: Api, { json }: Values, entries: readonly AuditE
     api,
     entries.map(({ actor }) => actor.objectId),
   )
-  const rows = entries.map(({ time, actor, action, target }) => [
+  const rows = entries.map(({ time, actor, action, target, changes }) => [
     `${time.slice(0, 19)}Z`,
     showText(actor.kind === 'operator' ? 'operator' : (names.get(actor.objectId) ?? actor.objectId)),
-    showText(action),
+    showText([action, ...outcomesOf(changes)].join(' ')),
     showText(target),
   ])
   print(renderRows(rows))
+}
+
+/** Of an entry about masked columns: what became of its statements, such as `raw denied`. */
+function outcomesOf(changes: unknown): string[] {
+  const { after } = changes as { readonly after?: { readonly statements?: unknown } | null }
+  if (!Array.isArray(after?.statements)) return []
+  const found = new Set(after.statements.flatMap((statement: object) => Object.keys(statement)))
+  return ['raw', 'wouldMask', 'masked', 'denied', 'written', 'unparsed'].filter((how) => found.has(how))
 }

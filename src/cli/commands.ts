@@ -26,6 +26,7 @@ const commands: Commands = {
   recommendations: async () => (await import('./recommendations.ts')).recommendations,
   preview: async () => (await import('./preview.ts')).preview,
   exposures: async () => (await import('./exposures.ts')).exposures,
+  containment: async () => (await import('./containment.ts')).containment,
   suspend: async () => (await import('./suspend.ts')).suspend,
   resume: async () => (await import('./suspend.ts')).resume,
   import: async () => (await import('./import.ts')).importCommand,

@@ -15,7 +15,7 @@ const meanings: Readonly<Record<keyof typeof exitCodes, string>> = {
   usage: 'Wrong use, or a wrong setting. Nothing was sent.',
   unreachable: 'The service does not run, or cannot be reached.',
   unsettled:
-    'The answer is no: stored and not enforced yet (Pending, Failed), not ready, exposures of high severity, findings of the doctor.',
+    'The answer is no: stored and not enforced yet (Pending, Failed), not ready, roles not contained, exposures of high severity, findings of the doctor.',
   notFound: 'The user, group, role, rule, mapping or other object that was named does not exist.',
   denied: 'The caller is not signed in, or may not do this.',
 }

@@ -1,4 +1,4 @@
-import type { Exposure } from '../masking/enforcement/inspection.ts'
+import type { Exposure } from '../contracts/inspection.ts'
 import { apiHelp } from './api.ts'
 import type { Command } from './command.ts'
 import { databaseHelp, look, lookOptions } from './look.ts'

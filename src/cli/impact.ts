@@ -1,12 +1,14 @@
+import type { Impact } from '../contracts/inspection.ts'
 import { countOf } from '../kernel/count-of.ts'
-import type { Impact } from '../masking/enforcement/inspection.ts'
 import { Refused } from './api.ts'
 import { exitCodes } from './exit-codes.ts'
 import { isConfirmed } from './input.ts'
 import { quoteArgument } from './quote-argument.ts'
-import type { DocumentChange, ProposedImpact, Rules } from './rules-client.ts'
+import type { DocumentChange, ProposedContainment, ProposedImpact, Rules } from './rules-client.ts'
 import { announce, warn } from './surroundings.ts'
 import { alignColumns, showText } from './table.ts'
+
+const mostNamed = 5
 
 /** Options by which a command asks before it changes something. */
 export interface Wishes {
@@ -32,7 +34,7 @@ export function hasImpact({ roles, ended, closed }: Impact): boolean {
 }
 
 /** Shows the impact, and asks on a terminal. False: the operator said no. */
-export async function confirmImpact(impact: Impact | null, wishes: Wishes): Promise<boolean> {
+export async function confirmImpact(impact: ProposedImpact | null, wishes: Wishes): Promise<boolean> {
   if (!impact || !hasImpact(impact)) return true
   announce(wishes, renderImpact(impact, wishes.database ?? ''))
   return wishes.yes || (await isConfirmed())
@@ -45,7 +47,10 @@ export function leave(values: Wishes): number {
 }
 
 /** Applications that would lose raw values come first, each with the command that exempts it. */
-export function renderImpact({ roles, ended, closed, statements }: Impact, database: string): string {
+export function renderImpact(
+  { roles, ended, reading, closed, statements, containment }: ProposedImpact,
+  database: string,
+): string {
   const live = roles.filter(({ sessions }) => sessions.length > 0)
   const lines = [
     ...live.map(
@@ -65,11 +70,28 @@ export function renderImpact({ roles, ended, closed, statements }: Impact, datab
       ({ pid, role, application, reason }) =>
         `  ${pid}  ${showText(role)}  ${showText(application) || '(no name)'}: ${reason}`,
     ),
+    ...(reading.length > 0
+      ? ['Sessions that may go on reading raw values by an open cursor, until you run:']
+      : []),
+    ...reading.map(
+      ({ role, application, statement }) => `  ${statement};  -- ${showText(role)}  ${showText(application)}`,
+    ),
     ...(closed.length > 0 ? ['Relations that masked roles could not read at all:'] : []),
     ...closed.map(({ relation, reason }) => `  ${showText(relation)}: ${showText(reason)}`),
+    ...describeContainment(containment, database),
     `${countOf(statements.length, 'statement')} would run.`,
   ]
   return lines.map((line) => `${line}\n`).join('')
+}
+
+function describeContainment(containment: ProposedContainment, database: string): string[] {
+  if (!containment || containment.notContained === 0) return []
+  const { notContained, roles } = containment
+  const names = roles.slice(0, mostNamed).map(({ role }) => showText(role))
+  const more = notContained > mostNamed ? ` and ${notContained - mostNamed} more` : ''
+  return [
+    `Roles that the masks would not contain: ${names.join(', ')}${more}. See: masquerade containment -d ${quoteArgument(database)}`,
+  ]
 }
 
 function renderRoles(roles: Impact['roles']): string[] {

@@ -1,15 +1,17 @@
 import { countOf } from '../kernel/count-of.ts'
+import { nameState } from '../kernel/enforcement-state.ts'
 import { foldDisplayName } from '../kernel/fold-display-name.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { trimDisplayName } from '../kernel/trim-display-name.ts'
 import { isUuid } from '../kernel/uuid.ts'
 import type { Exemption } from '../masking/policy/exemptions.ts'
 import { apiHelp, databasePathOf, openApi } from './api.ts'
-import { commandOf, type ValuesOf } from './command.ts'
+import { commandOf, refuseUse, type ValuesOf } from './command.ts'
 import { exitCodes } from './exit-codes.ts'
 import { askImpact, confirmImpact, leave } from './impact.ts'
 import { databaseHelp, lookOptions } from './look.ts'
 import { type ObservationReport, type Rules, rulesOf, tellEnforcement } from './rules-client.ts'
+import { describeSettings } from './rules-diff.ts'
 import type { FilePolicy } from './rules-file.ts'
 import { report } from './surroundings.ts'
 import { renderRows, showText } from './table.ts'
@@ -23,11 +25,11 @@ const verbs: Readonly<Record<string, (rules: Rules, values: Values, name: string
     const { policy: stored, rules: list, exemptions } = await rules.document()
     const { state, reason, notes } = await rules.enforcement()
     const why = reason === null ? '' : `. ${showText(reason)}`
-    const mode = stored.enforcementMode === 'Observe' ? ', observed only' : ''
+    const now = nameState(state)
     report(
       values,
       { ...stored, exemptions, rules: list.length, enforcement: { state, reason, notes } },
-      `${stored.dataMaskingState}${mode}, ${countOf(list.length, 'rule')}. In the database: ${state}${why}\n${renderExemptions(exemptions)}${renderNotes(notes)}`,
+      `${stored.dataMaskingState}${describeSettings(stored)}, ${countOf(list.length, 'rule')}. In the database: ${now}${why}\n${renderExemptions(exemptions)}${renderNotes(notes)}`,
     )
     return 0
   },
@@ -54,6 +56,12 @@ const verbs: Readonly<Record<string, (rules: Rules, values: Values, name: string
 
   disable: (rules, values) =>
     change(rules, values, (stored) => ({ ...stored, dataMaskingState: 'Disabled' })),
+
+  async 'not-contained'(rules, values, setting) {
+    if (setting !== 'report' && setting !== 'refuse')
+      return refuseUse('policy', `'${setting.slice(0, 100)}' is neither 'report' nor 'refuse'`)
+    return change(rules, values, (stored) => ({ ...stored, notContained: setting }))
+  },
 
   async exempt(rules, values, name) {
     return change(rules, values, (stored) => ({
@@ -90,6 +98,12 @@ const verbs: Readonly<Record<string, (rules: Rules, values: Values, name: string
   },
 }
 
+const takes: Readonly<Record<string, readonly string[]>> = {
+  exempt: ['PRINCIPAL'],
+  unexempt: ['PRINCIPAL'],
+  'not-contained': ['SETTING'],
+}
+
 export const policy = commandOf({
   name: 'policy',
   summary: 'Show the masking policy of a database, turn it on or off, and exempt roles and people',
@@ -101,10 +115,12 @@ Usage: masquerade policy show     -d DATABASE
        masquerade policy report   -d DATABASE [--since TIME]
        masquerade policy exempt   -d DATABASE PRINCIPAL
        masquerade policy unexempt -d DATABASE PRINCIPAL [--yes]
+       masquerade policy not-contained -d DATABASE report|refuse
 
 ${databaseHelp} PRINCIPAL is a database role, a user by userPrincipalName, an
 application by its appId, or group:NAME, a group by its name, which is kept by its id. 'observe' enforces nothing and records, for 'report', which roles read
 columns through the gateway that they would see masked; of direct connections it knows sessions and grants. 'enable' and 'unexempt' show which roles would lose raw values and ask on a terminal.
+'not-contained refuse' refuses later changes that add masks or end exemptions while 'masquerade containment' lists a role.
 ${apiHelp}
 
 Exit codes: 0 done, 1 refused or not confirmed, 2 wrong use, 4 stored, and not enforced (Pending or Failed), 5 not exempt.`,
@@ -113,7 +129,7 @@ Exit codes: 0 done, 1 refused or not confirmed, 2 wrong use, 4 stored, and not e
     Object.entries(verbs).map(([verb, run]) => [
       verb,
       {
-        takes: verb === 'exempt' || verb === 'unexempt' ? ['PRINCIPAL'] : [],
+        takes: takes[verb] ?? [],
         async run(values: Values, name = '') {
           const path = databasePathOf(values.database, 'policy')
           return run(rulesOf(await openApi(values), path), values, name)
@@ -135,7 +151,9 @@ async function change(
   if (!(await confirmImpact(impact, values))) return leave(values)
   const { exemptions } = await rules.replace({ rules: stored.rules, policy: wanted }, stored.tag)
   const mode = wanted.enforcementMode === 'Observe' ? ', and observed only' : ''
-  const words = `The policy is ${wanted.dataMaskingState}${mode}.\n${renderExemptions(exemptions)}`
+  const refusal =
+    wanted.notContained === 'refuse' ? ' It refuses masks that would not contain every role.' : ''
+  const words = `The policy is ${wanted.dataMaskingState}${mode}.${refusal}\n${renderExemptions(exemptions)}`
   report(values, { ...wanted, exemptions }, words)
   return tellEnforcement(rules)
 }

@@ -1,3 +1,4 @@
+import { nameState } from '../kernel/enforcement-state.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { apiHelp, openApi } from './api.ts'
 import { type Command, readArgs } from './command.ts'
@@ -5,7 +6,7 @@ import { databaseHelp, lookOptions, policyPathOf } from './look.ts'
 import { maskOptions, readMaskProperties } from './mask-options.ts'
 import { report } from './surroundings.ts'
 import { readTable } from './suspend.ts'
-import { renderRows } from './table.ts'
+import { renderRows, showText } from './table.ts'
 
 const options = {
   ...lookOptions,
@@ -15,7 +16,12 @@ const options = {
 } as const
 
 interface Shown {
-  readonly columns: readonly { readonly name: string; readonly maskingFunction: string | null }[]
+  readonly masks: { readonly state: string; readonly areInForce: boolean; readonly reason: string | null }
+  readonly columns: readonly {
+    readonly name: string
+    readonly maskingFunction: string | null
+    readonly isDraft: boolean
+  }[]
   readonly rows: readonly {
     readonly values: readonly (string | null)[]
     readonly raw?: readonly (string | null)[]
@@ -24,14 +30,15 @@ interface Shown {
 
 export const preview: Command = {
   name: 'preview',
-  summary: 'Show some rows of a table as those see it who are not exempt',
+  summary: 'Show some rows of a table under its masks, and whether these are in force',
   help: `
 Usage: masquerade preview -d DATABASE --table SCHEMA.TABLE [--top N] [--json]
        masquerade preview -d DATABASE --table SCHEMA.TABLE --column COLUMN --function FUNCTION [options]
 
-Shows rows of the table under the rules it has, or with a rule more that is not saved: Number takes --from and --to,
-Text takes --prefix, --suffix and --replacement. Raw values are shown beside the masked ones only to callers that the
-policy exempts. ${databaseHelp}
+Shows rows of the table under the rules it has, or with a rule more that is not saved (draft): Number takes --from and
+--to, Text takes --prefix, --suffix and --replacement. Where masks are not in force, so that roles may read raw values,
+it says so first. Raw values are shown beside the masked ones only to callers that the policy exempts.
+${databaseHelp}
 
   --top N          How many rows, 50 at most; 10 unless said.
 ${apiHelp}`,
@@ -72,15 +79,22 @@ function readTop(text: string | undefined): { top?: number } {
 const widest = 40
 
 /** A masked column is marked with a star; for the exempt, its raw value stands behind the masked one. */
-function inWords({ columns, rows }: Shown): string {
-  const head = columns.map(({ name, maskingFunction }) => (maskingFunction === null ? name : `${name}*`))
+function inWords({ masks, columns, rows }: Shown): string {
+  const head = columns.map(
+    ({ name, maskingFunction, isDraft }) =>
+      `${name}${maskingFunction === null ? '' : '*'}${isDraft ? ' (draft)' : ''}`,
+  )
   const lines = rows.map(({ values, raw }) =>
     values.map((value, at) => {
       const isMasked = columns[at]?.maskingFunction !== null
       return raw && isMasked ? `${show(value)} (${show(raw[at] ?? null)})` : show(value)
     }),
   )
-  return renderRows([head, ...lines]).trimEnd()
+  const { state, areInForce, reason } = masks
+  const isMasked = columns.some(({ maskingFunction }) => maskingFunction !== null)
+  const now = areInForce ? '' : `${nameState(state)}: ${showText(reason ?? '')}\n`
+  const then = isMasked && !areInForce ? 'This is what masks would show:\n' : ''
+  return `${now}${then}${renderRows([head, ...lines]).trimEnd()}`
 }
 
 /** Rows are others' data: nothing in them reaches the terminal as a command to it. */

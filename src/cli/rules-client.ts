@@ -1,5 +1,6 @@
+import type { Impact } from '../contracts/inspection.ts'
 import { countOf } from '../kernel/count-of.ts'
-import type { Impact } from '../masking/enforcement/inspection.ts'
+import { nameState } from '../kernel/enforcement-state.ts'
 import type { Exemption } from '../masking/policy/exemptions.ts'
 import { optionalFields, requiredFields } from '../masking/rules/rule-fields.ts'
 import type { Api } from './api.ts'
@@ -42,11 +43,19 @@ interface StoredDocument {
 
 export interface ProposedImpact extends Impact {
   readonly exemptions: readonly Exemption[]
+  readonly containment: ProposedContainment
 }
+
+/** Null: the database is not bound, or could not be looked into. */
+export type ProposedContainment = {
+  readonly notContained: number
+  readonly roles: readonly { readonly role: string }[]
+} | null
 
 interface Replaced {
   readonly changes: Changes
   readonly exemptions: readonly Exemption[]
+  readonly containment: ProposedContainment
 }
 
 /** Parts that are left out stay as they are. */
@@ -65,17 +74,20 @@ interface Changes {
 /** The rules and the policy of one database, in the words of the file. */
 export function rulesOf(api: Api, database: string) {
   const policyPath = `${database}/dataMaskingPolicies/Default`
+  // What earlier versions do not have is part of documents.
+  const own = '?api-version=2026-11-01'
   const rulePath = (name: string) => `${policyPath}/rules/${encodeURIComponent(name)}`
   return {
     /** Rules and policy at one moment, and the tag by which a change can say what it was made from. */
     async document(): Promise<StoredDocument> {
-      const { body, tag } = await api.send<DocumentAnswer>('GET', `${policyPath}/document`)
+      const { body, tag } = await api.send<DocumentAnswer>('GET', `${policyPath}/document${own}`)
       const { policy, rules } = body.properties
       return { policy, rules: rules.map(withoutNulls), exemptions: body.exemptions, tag: tag ?? '' }
     },
     /** The effects of a change on roles and sessions. The change is checked as if it were to be stored, and not made. */
     async impact(change: DocumentChange): Promise<ProposedImpact> {
-      return (await api.send<ProposedImpact>('POST', `${policyPath}/impact`, { properties: change })).body
+      return (await api.send<ProposedImpact>('POST', `${policyPath}/impact${own}`, { properties: change }))
+        .body
     },
     async report(since: string | undefined): Promise<ObservationReport> {
       const query = since === undefined ? '' : `?since=${encodeURIComponent(since)}`
@@ -83,9 +95,9 @@ export function rulesOf(api: Api, database: string) {
     },
     /** All of it is stored, or nothing. */
     async replace(document: DocumentChange, tag: string): Promise<Replaced> {
-      const headers = { 'if-match': tag }
-      return (await api.send<Replaced>('PUT', `${policyPath}/document`, { properties: document }, headers))
-        .body
+      const body = { properties: document }
+      const path = `${policyPath}/document${own}`
+      return (await api.send<Replaced>('PUT', path, body, { 'if-match': tag })).body
     },
     async list(): Promise<FileRule[]> {
       const { body } = await api.send<{ value: Answer[] }>('GET', `${policyPath}/rules`)
@@ -101,20 +113,13 @@ export function rulesOf(api: Api, database: string) {
     async remove(name: string): Promise<boolean> {
       return (await api.send('DELETE', rulePath(name))).status === 200
     },
-    async policy(): Promise<FilePolicy> {
-      const { properties } = (await api.send<Answer>('GET', policyPath)).body
-      return {
-        dataMaskingState: properties.dataMaskingState ?? '',
-        exemptPrincipals: (properties.exemptPrincipals ?? '').split(';').filter(Boolean),
-      }
-    },
   }
 }
 
 /** Says what is not enforced. A stored rule that its database does not enforce must not look done. */
 export async function tellEnforcement(rules: Rules): Promise<number> {
   const { state, reason, notes } = await rules.enforcement()
-  if (isUnsettled(state)) warn(`Enforcement: ${state}. ${reason ?? ''}\n`)
+  if (isUnsettled(state) || state === 'Off') warn(`Enforcement: ${nameState(state)}. ${reason ?? ''}\n`)
   if (notes.length > 0) warn(`${countOf(notes.length, 'note')} about the masks: masquerade policy show\n`)
   return isUnsettled(state) ? exitCodes.unsettled : exitCodes.done
 }

@@ -76,9 +76,17 @@ function quote(name: string): string {
   return /^[a-z_][a-z0-9_]*$/.test(name) ? name : JSON.stringify(name)
 }
 
-function describePolicy({ dataMaskingState, enforcementMode, exemptPrincipals }: FilePolicy): string {
+function describePolicy({ dataMaskingState, exemptPrincipals, ...settings }: FilePolicy): string {
+  return `${dataMaskingState}${describeSettings(settings)} (exempt: ${exemptPrincipals.join('; ') || 'none'})`
+}
+
+/** What of a policy is not as it is by itself. */
+export function describeSettings({
+  enforcementMode,
+  notContained,
+}: Pick<FilePolicy, 'enforcementMode' | 'notContained'>): string {
   const mode = enforcementMode === 'Observe' ? ', observed only' : ''
-  return `${dataMaskingState}${mode} (exempt: ${exemptPrincipals.join('; ') || 'none'})`
+  return `${mode}${notContained === 'refuse' ? ', roles not contained are refused' : ''}`
 }
 
 function samePolicy(before: FilePolicy, after: FilePolicy): boolean {
@@ -86,6 +94,7 @@ function samePolicy(before: FilePolicy, after: FilePolicy): boolean {
   return (
     before.dataMaskingState === after.dataMaskingState &&
     (after.enforcementMode ?? before.enforcementMode) === before.enforcementMode &&
+    (after.notContained ?? before.notContained) === before.notContained &&
     normal(before).join('\n') === normal(after).join('\n')
   )
 }

@@ -18,6 +18,8 @@ export interface FilePolicy {
   /** Left out, it stays as it is. */
   readonly enforcementMode?: string
   readonly exemptPrincipals: readonly string[]
+  /** Left out, it stays as it is. */
+  readonly notContained?: string
 }
 
 export interface RulesFile {
@@ -83,7 +85,8 @@ function readRule(item: unknown, file: string, position: number): FileRule {
 
 function readPolicy(value: unknown, file: string): FilePolicy {
   const record = asRecord(value, file, 'policy')
-  checkKeys(record, ['dataMaskingState', 'enforcementMode', 'exemptPrincipals'], file, 'policy')
+  const known = ['dataMaskingState', 'enforcementMode', 'exemptPrincipals', 'notContained']
+  checkKeys(record, known, file, 'policy')
   return {
     dataMaskingState: asText(record.dataMaskingState, file, 'policy: dataMaskingState'),
     ...(record.enforcementMode !== undefined && {
@@ -92,6 +95,9 @@ function readPolicy(value: unknown, file: string): FilePolicy {
     exemptPrincipals: asList(record.exemptPrincipals ?? [], file, 'policy: exemptPrincipals').map((entry) =>
       asText(entry, file, 'policy: exemptPrincipals'),
     ),
+    ...(record.notContained !== undefined && {
+      notContained: asText(record.notContained, file, 'policy: notContained'),
+    }),
   }
 }
 

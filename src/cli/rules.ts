@@ -1,4 +1,5 @@
 import { writeFile } from 'node:fs/promises'
+import { nameState } from '../kernel/enforcement-state.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { apiHelp, apiOptions, databasePathOf, openApi, Refused } from './api.ts'
 import { commandOf, refuseUse, type ValuesOf } from './command.ts'
@@ -78,7 +79,7 @@ async function set(values: Values, name: string): Promise<number> {
   const impact = await askImpact(target, { rules: [...others, rule] }).catch(ignoreRefusal)
   if (!(await confirmImpact(impact, values))) return leave(values)
   const state = await target.put(rule)
-  report(values, { ...rule, state }, `${name} is set (${state ?? 'unknown state'}).\n`)
+  report(values, { ...rule, state }, `${name} is set (${nameState(state ?? 'unknown state')}).\n`)
   return tellEnforcement(target)
 }
 
@@ -101,7 +102,8 @@ async function apply(values: Values): Promise<number> {
 async function exportRules(values: Values): Promise<number> {
   const found = await open(values)
   const { database = '' } = values
-  const file = { database, policy: await found.policy(), rules: await found.list() }
+  const { policy, rules } = await found.document()
+  const file = { database, policy, rules }
   if (values.file === undefined || values.file === '-') report(values, file, formatRulesFile(file))
   else await writeFile(values.file, formatRulesFile(file))
   return 0

@@ -1,4 +1,5 @@
 import { rm } from 'node:fs/promises'
+import { setTimeout as wait } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { prepareDataDir } from '../db/data-directory.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
@@ -21,9 +22,10 @@ export const serve: Command = {
 Usage: masquerade serve [--json]
 
 Runs the service in the foreground until it gets SIGINT (Ctrl+C) or SIGTERM; it then finishes the requests under way
-and stops its database. Without MASQUERADE_DATABASE_URL it brings its own PostgreSQL, with everything it keeps in the
-data directory. The log is JSON on standard error, or in masquerade.log in the data directory when standard error is
-a terminal. Settings are environment variables: docs/settings.md.`,
+and stops its database. After SIGTERM it first goes on serving for MASQUERADE_DRAIN_SECONDS while /readyz is 503, so
+that balancers send clients elsewhere. Without MASQUERADE_DATABASE_URL it brings its own PostgreSQL, with everything it
+keeps in the data directory. The log is JSON on standard error, or in masquerade.log in the data directory when standard
+error is a terminal. Settings are environment variables: docs/settings.md.`,
   options,
   async run(args) {
     const { values } = readArgs('serve', args, { options })
@@ -34,12 +36,15 @@ a terminal. Settings are environment variables: docs/settings.md.`,
     const { startService } = await import('../main.ts')
     const { log, file } = openLog(settings)
     const progress = showProgress()
+    const leave = Promise.withResolvers<void>()
     const stop = Promise.withResolvers<OperatorError | null>()
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
-      process.on(signal, () => stop.resolve(null))
+    process.on('SIGTERM', () => leave.resolve())
+    // An operator at a terminal does not wait.
+    for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => stop.resolve(null))
 
     let service: Service
     let portalFolder: string | undefined
+    let runFile = ''
     try {
       portalFolder = await findPortal(log, progress.say)
       service = await startService({
@@ -47,12 +52,14 @@ a terminal. Settings are environment variables: docs/settings.md.`,
         log,
         ...(portalFolder !== undefined && { portalFolder }),
         onProgress: progress.say,
+        onOpen: async (opened) => {
+          runFile = await writeRunFile(settings.dataDir, opened)
+        },
         onFatal: (error) => stop.resolve(new OperatorError(error.message, { cause: error })),
       })
     } finally {
       progress.end()
     }
-    const runFile = await writeRunFile(settings.dataDir, service)
     report(
       values,
       describePlace(service),
@@ -60,7 +67,13 @@ a terminal. Settings are environment variables: docs/settings.md.`,
     )
     log.info({ httpPort: service.listeners.httpPort, httpsPort: service.listeners.httpsPort }, 'ready')
 
-    const fatal = await stop.promise
+    const drained = leave.promise.then(async () => {
+      log.info({ seconds: settings.drainSeconds }, 'draining')
+      service.drain()
+      await wait(settings.drainSeconds * 1000, undefined, { ref: false })
+      return null
+    })
+    const fatal = await Promise.race([stop.promise, drained])
     log.info({ reason: fatal?.message ?? 'signal' }, 'stopping')
     await service.stop()
     await rm(runFile, { force: true })

@@ -1,8 +1,10 @@
+import { type ContainmentCount, listCounts } from '../containment/kept-counts.ts'
 import { createHostGuard } from '../db/host-guard.ts'
-import { type DatabaseState, listStates } from '../enforcement/states/list-states.ts'
 import { countOf } from '../kernel/count-of.ts'
+import { nameState } from '../kernel/enforcement-state.ts'
 import { selectBound } from '../masking/binding/find-bound.ts'
 import { listUnbound, type UnboundDatabases } from '../masking/binding/list-unbound.ts'
+import { type DatabaseState, listStates } from '../masks/control/states/list-states.ts'
 import type { Settings } from '../settings.ts'
 import { askReadiness } from './ask-readiness.ts'
 import { type Command, readArgs } from './command.ts'
@@ -20,8 +22,8 @@ export const status: Command = {
 Usage: masquerade status [--json]
 
 Looks for the service of this data directory (MASQUERADE_DATA_DIR) and asks whether it is ready. A user who can read the
-data directory also sees the bound databases and the state of their masks, and the databases of the same servers that
-are not bound.
+data directory also sees the bound databases and the state of their masks, the number of database roles that the masks do
+not contain, and the databases of the same servers that are not bound.
 Exit codes: 0 ready, 3 not running, 4 running but not ready (the parts that are not are listed), or the masks of a
 database have failed.`,
   options,
@@ -43,7 +45,7 @@ interface Report {
   readonly pid?: number
   readonly notReady?: readonly { readonly name: string; readonly reason: string }[]
   /** Absent for those who may not look. */
-  readonly databases?: readonly DatabaseState[]
+  readonly databases?: readonly (DatabaseState & Pick<ContainmentCount, 'notContained'>)[]
   /** On the servers of these. */
   readonly unbound?: readonly UnboundDatabases[]
 }
@@ -64,8 +66,10 @@ async function readDatabases(settings: Settings): Promise<Pick<Report, 'database
   try {
     await using access = await openOperatorAccess(settings)
     const { sql } = access.database
+    const counts = new Map((await listCounts(sql, selectBound)).map((one) => [one.id, one.notContained]))
+    const states = await listStates(sql, selectBound)
     return {
-      databases: await listStates(sql, selectBound),
+      databases: states.map((one) => ({ ...one, notContained: counts.get(one.id) ?? 0 })),
       unbound: await listUnbound(sql, access.secrets, createHostGuard(settings.bindingHosts)),
     }
   } catch {
@@ -79,10 +83,10 @@ function inWords({ state, url, pid, notReady, databases, unbound }: Report): str
   return `${state === 'ready' ? 'Ready' : 'Not ready'} at ${url} (pid ${pid}).${reasons.join('')}${describe(databases ?? [])}${describeUnbound(unbound ?? [])}`
 }
 
-function describe(databases: readonly DatabaseState[]): string {
+function describe(databases: NonNullable<Report['databases']>): string {
   const lines = databases.map(
-    ({ id, state, since, reason, notes }) =>
-      `\n  ${state.padEnd(9)}  ${id}${since === null ? '' : ` since ${since}`}${reason === null ? '' : `\n            ${reason}`}${notes === 0 ? '' : `\n            ${countOf(notes, 'note')}: masquerade policy show`}`,
+    ({ id, state, since, reason, notes, notContained }) =>
+      `\n  ${nameState(state).padEnd(9)}  ${id}${since === null ? '' : ` since ${since}`}${reason === null ? '' : `\n            ${reason}`}${notes === 0 ? '' : `\n            ${countOf(notes, 'note')}: masquerade policy show`}${notContained === 0 ? '' : `\n            ${countOf(notContained, 'role')} not contained: masquerade containment`}`,
   )
   return lines.length === 0 ? '' : `\nMasked databases:${lines.join('')}`
 }

@@ -1,9 +1,11 @@
+import { nameState } from '../kernel/enforcement-state.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { apiHelp, openApi } from './api.ts'
 import { type Command, readArgs } from './command.ts'
 import { exitCodes } from './exit-codes.ts'
 import { databaseHelp, lookOptions, policyPathOf } from './look.ts'
 import { splitColumn } from './rules.ts'
+import { isUnsettled } from './rules-client.ts'
 import { report } from './surroundings.ts'
 
 const options = { ...lookOptions, table: { type: 'string' } } as const
@@ -41,10 +43,13 @@ async function change(action: 'suspend' | 'resume', args: readonly string[]): Pr
   const api = await openApi(values)
   await api.send('POST', `${path}/${action}`, table)
   const { body } = await api.send<{ state: string; reason: string | null }>('GET', `${path}/enforcement`)
-  const done = action === 'suspend' ? 'has no twin now' : 'has its twin again'
-  const outcome = body.state === 'Enforced' ? `${done}.` : `will follow: ${body.state}, ${body.reason}.`
-  report(values, { table: values.table, ...body }, `${values.table} ${outcome}\n`)
-  return body.state === 'Enforced' ? exitCodes.done : exitCodes.unsettled
+  const { state, reason } = body
+  const isDone = !isUnsettled(state) && state !== 'NotBound'
+  const done = action === 'suspend' || state !== 'Enforced' ? 'has no twin now' : 'has its twin again'
+  const words = isDone ? done : 'will follow'
+  const why = state === 'Enforced' ? '.' : ` (${nameState(state)}). ${reason}`
+  report(values, { table: values.table, ...body }, `${values.table} ${words}${why}\n`)
+  return isDone ? exitCodes.done : exitCodes.unsettled
 }
 
 export function readTable(command: string, text: string | undefined) {

@@ -1,5 +1,5 @@
 import type { TargetRange } from './audit.ts'
-import type { Query } from './query.ts'
+import type { Fragment, Query } from './query.ts'
 
 export interface DayCounts {
   /** Days since the start. */
@@ -38,15 +38,52 @@ export async function countActions(
     group by 1, 2`.unnamed()
 }
 
-/** The actors with most entries about masked columns since a time, the busiest first. */
-export async function countTouchesByActor(
+/** Executions of statements, each by the first of these that it has. Where a policy is observed, reads are raw. */
+export interface Reads {
+  readonly raw: number
+  readonly masked: number
+  readonly denied: number
+}
+
+export async function countReadsByDay(
+  sql: Query,
+  tenantId: string,
+  since: string,
+): Promise<{ day: number; reads: Reads }[]> {
+  return await sql<{ day: number; reads: Reads }[]>`
+    select floor(extract(epoch from at - ${since}::timestamptz) / 86400)::int as day, ${sumReads(sql)} as reads
+    ${selectReads(sql, tenantId, since)} group by 1`
+}
+
+/** The actors with most reads since a time: the ones who read raw values come first. */
+export async function countReadsByActor(
   sql: Query,
   tenantId: string,
   since: string,
   limit: number,
-): Promise<{ objectId: string; touches: number }[]> {
-  return await sql<{ objectId: string; touches: number }[]>`
-    select actor ->> 'objectId' as "objectId", count(*)::int as touches
-    from audit_event where tenant_id = ${tenantId} and at >= ${since}::timestamptz and action = 'gateway/touch'
-    group by 1 order by 2 desc, 1 limit ${limit}`
+): Promise<{ objectId: string; touches: number; reads: Reads }[]> {
+  return await sql<{ objectId: string; touches: number; reads: Reads }[]>`
+    select actor ->> 'objectId' as "objectId", count(*)::int as touches, ${sumReads(sql)} as reads
+    ${selectReads(sql, tenantId, since)}
+    group by 1 order by coalesce(sum(raw), 0) desc, coalesce(sum(masked), 0) desc, coalesce(sum(denied), 0) desc, 2 desc, 1
+    limit ${limit}`
+}
+
+function sumReads(sql: Query): Fragment {
+  return sql`jsonb_build_object('raw', coalesce(sum(raw), 0), 'masked', coalesce(sum(masked), 0),
+    'denied', coalesce(sum(denied), 0))`
+}
+
+function selectReads(sql: Query, tenantId: string, since: string): Fragment {
+  return sql`
+    from audit_event left join lateral (
+      select sum(times) filter (where how = 'raw') as raw, sum(times) filter (where how = 'masked') as masked,
+        sum(times) filter (where how = 'denied') as denied
+      from (
+        select (one ->> 'count')::int8 as times, case
+          when coalesce(one -> 'raw', one -> 'wouldMask') is not null then 'raw'
+          when one -> 'masked' is not null then 'masked'
+          when one -> 'denied' is not null then 'denied' end as how
+        from jsonb_array_elements(after -> 'statements') as s(one)) as statement) as reads on true
+    where tenant_id = ${tenantId} and at >= ${since}::timestamptz and action = 'gateway/touch'`
 }

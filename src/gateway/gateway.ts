@@ -14,6 +14,8 @@ export interface Gateway {
   readonly port: number
   /** Ids of the processes that have the sessions. */
   readonly processes: readonly number[]
+  /** Null, or why not all of them work. */
+  describeMissing(): string | null
   /** After a change of masks: sessions of this node know of it when this resolves. */
   refresh(databaseId: string): Promise<void>
   /** The same for every database, when it is unknown which masks have changed. */
@@ -78,6 +80,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     get processes() {
       return sessions.processes
     },
+    describeMissing: () => sessions.describeMissing(),
     async refresh(databaseId) {
       // Before the masks of another place are read for sessions that are at the former one.
       await servers.lookAtPlaces(databaseId)

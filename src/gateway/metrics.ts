@@ -1,5 +1,6 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { Touched } from './audit/touch.ts'
+import { type LoginFailure, loginFailures } from './login/login-failures.ts'
 
 /** How the gateway treated the text of a statement. */
 export type StatementOutcome = 'moved' | 'plain' | 'unparsed'
@@ -8,6 +9,7 @@ export interface GatewayMetrics {
   opened(): void
   closed(traffic: Traffic): void
   refused(sqlstate: string): void
+  loginFailed(failure: LoginFailure): void
   statement(outcome: StatementOutcome): void
   touched(touched: Touched): void
   auditLost(count: number): void
@@ -37,9 +39,16 @@ export function createGatewayMetrics(registry: Registry): GatewayMetrics {
     labelNames: ['sqlstate'] as const,
     registers,
   })
+  const failures = new Counter({
+    name: 'masquerade_gateway_failed_logins_total',
+    help: 'Logins that failed, by reason.',
+    labelNames: ['reason'] as const,
+    registers,
+  })
+  for (const reason of loginFailures) failures.inc({ reason }, 0)
   const touches = new Counter({
     name: 'masquerade_gateway_touched_columns_total',
-    help: 'Masked columns in statements that ran: read through masks, read raw by who may, or written.',
+    help: 'Masked columns in statements: read raw, read through masks, denied, or written.',
     labelNames: ['how'] as const,
     registers,
   })
@@ -66,13 +75,12 @@ export function createGatewayMetrics(registry: Registry): GatewayMetrics {
       bytes.inc({ direction: 'sent' }, sent)
     },
     refused: (sqlstate) => refusals.inc({ sqlstate }),
+    loginFailed: (reason) => failures.inc({ reason }),
     statement,
     touched({ touches: list }) {
-      for (const { masked, raw, written, count } of list) {
-        if (masked.length > 0) touches.inc({ how: 'masked' }, masked.length * count)
-        if (raw.length > 0) touches.inc({ how: 'raw' }, raw.length * count)
-        if (written.length > 0) touches.inc({ how: 'written' }, written.length * count)
-      }
+      for (const touch of list)
+        for (const how of ['raw', 'masked', 'denied', 'written'] as const)
+          if (touch[how].length > 0) touches.inc({ how }, touch[how].length * touch.count)
     },
     auditLost: (count) => lost.inc(count),
   }

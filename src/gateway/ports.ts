@@ -1,8 +1,11 @@
 import type { Logger } from 'pino'
+import type { PreparedLogin } from '../contracts/login.ts'
+import type { RoleMasks } from '../contracts/role-masks.ts'
 import type { DatabaseAddress, Place } from '../db/database-url.ts'
 import type { NodeCertificate } from '../kernel/node-name.ts'
 import type { TokenGrounds } from '../kernel/token-grounds.ts'
 import type { Touched } from './audit/touch.ts'
+import type { LoginFailure } from './login/login-failures.ts'
 import type { GatewayMetrics } from './metrics.ts'
 
 /** Where a database is and how to get there; who logs in is the client's affair. */
@@ -56,83 +59,6 @@ export interface StandbyLook {
   readonly close: readonly Place[]
 }
 
-/** A relation whose reads move, as one role sees it. Names are as they are, never quoted. */
-export interface MaskedRelation {
-  readonly schema: string
-  readonly name: string
-  readonly twin: { readonly schema: string; readonly name: string }
-  /** The columns that COPY of the table itself would write, in order. */
-  readonly columns: readonly string[]
-  /** Tables inherit from it: its twin shows their rows too. */
-  readonly hasChildren: boolean
-  /** Its primary key, if the role may read that; else nothing. */
-  readonly key: readonly string[]
-  /** Columns that are the same in all rows of one key, and can be grouped by. */
-  readonly dependent: readonly string[]
-}
-
-/** A masked column that a relation shows. */
-export interface WatchedColumn {
-  /** The one that has the mask, as SQL writes it: schema.table.column. */
-  readonly column: string
-  /** The column's name in the relation. */
-  readonly attribute: string
-  /** The role would see it as it is. */
-  readonly isRaw: boolean
-  /** It would with a privilege that it lacks, and that can be granted and revoked before the gateway has heard of it. */
-  readonly mayBecomeRaw?: boolean
-}
-
-/** A relation that shows masked columns, as they are or under their masks: reads of it are written down. */
-export interface WatchedRelation {
-  readonly schema: string
-  readonly name: string
-  /** All of its columns, in order. */
-  readonly attributes: readonly string[]
-  /** Its own masked columns. */
-  readonly masked: readonly WatchedColumn[]
-  /** Those of other relations that it reads, whatever is asked of it. */
-  readonly shows: readonly WatchedColumn[]
-  /** Those that its rules on INSERT, UPDATE and DELETE read. */
-  readonly rules?: readonly WatchedColumn[]
-  /** Those that its row policies read. */
-  readonly policies?: readonly WatchedColumn[]
-  /** Which of the `rows` of the role an error of any write to it may show. */
-  readonly fails?: readonly number[]
-  /** The same of a write that changes rows that are there, beside its own columns. */
-  readonly failsOnChange?: readonly number[]
-  /** With a privilege that the role lacks, a read of it shows masked columns that are not in these lists. */
-  readonly mayShowMore?: boolean
-}
-
-/** A relation that shares its name with a masked one. */
-export interface Homonym {
-  readonly schema: string
-  readonly name: string
-  /** False: the role may not use the schema, which then is not on its path, but owns it, or may become a role that may. */
-  readonly isUsable?: boolean
-  /** The schema is named like another role that it may become: `$user` may be this schema. */
-  readonly isOfRole?: boolean
-}
-
-export interface RoleMasks {
-  readonly relations: readonly MaskedRelation[]
-  /** Of every role, the exempt ones too: nothing moves by it. */
-  readonly watched?: readonly WatchedRelation[]
-  /** Masked columns that one error shows raw, by the numbers that watched relations have. */
-  readonly rows?: readonly (readonly string[])[]
-  /** Stands for `watched` and `rows`, which are long: another one as soon as these are. */
-  readonly watchedDigest?: string
-  /** Every relation that shares its name with a masked one: whose turn it is depends on the search path. */
-  readonly homonyms: readonly Homonym[]
-  /** They could not be read yet, or no role has the name any more. */
-  readonly isUnknown?: boolean
-  /** The OID of the role of that name; undefined: nothing is masked for any role. */
-  readonly roleOid?: number
-  /** Schemas of ours that this role cannot use as a whole: the controller's notes, and with them the twins. */
-  readonly hides?: readonly string[]
-}
-
 /** A user or application of the directory, proven by a token. */
 export interface Principal {
   readonly id: string
@@ -156,27 +82,6 @@ export interface CredentialCheck {
   readonly principal: Principal | undefined
 }
 
-export interface LoginAccess {
-  readonly role: string
-  readonly password: string
-  /** Of the binding that the password is of. */
-  readonly version: string
-}
-
-/** How to log in as the role that the controller keeps for a principal, or why that cannot be. */
-export type PreparedLogin =
-  | { readonly kind: 'ready'; readonly login: LoginAccess }
-  | { readonly kind: 'noRole' }
-  | { readonly kind: 'nameTaken'; readonly role: string }
-  | { readonly kind: 'blocked'; readonly role: string }
-  /** It owns masked tables, and would see raw values. */
-  | { readonly kind: 'ownsMasked'; readonly role: string }
-  /** An exemption of the role was withdrawn, and the database may still honour it. */
-  | { readonly kind: 'stillExempt' }
-  /** The statement is one that the operator of the database has to run. */
-  | { readonly kind: 'notAllowed'; readonly statement: string }
-  | { readonly kind: 'notBound' }
-
 export interface SessionRecord {
   readonly id: string
   readonly role: string
@@ -197,15 +102,31 @@ export type SessionEvent = { readonly session: SessionRecord; readonly at: Date 
   | { readonly kind: 'ended'; readonly seconds: number; readonly statements: number }
 )
 
-/** A login with a directory account that failed. */
+/** A login that failed before its session began. */
 export interface RefusedLogin {
-  /** As the client gave it. */
-  readonly name: string
+  readonly failure: LoginFailure
+  /** As the client gave it; undefined: it failed before that. */
+  readonly name: string | undefined
   readonly principal: Principal | undefined
-  readonly database: FoundDatabase
+  /** How the management API calls the database; undefined: it is not known which. */
+  readonly target: string | undefined
   readonly from: string
+  /** As the client was told. */
   readonly reason: string
+  readonly cause?: unknown
 }
+
+/** Whether failures of a name or an address make a login wait. */
+export interface LoginAdmission {
+  readonly waitSeconds: number
+  /** An attempt was taken, and is given back unless the password is wrong. */
+  readonly isTaken: boolean
+  /** The name has logged in from there before. */
+  readonly isKnown: boolean
+}
+
+/** `untold`: the login ended before the password was looked at, or for another reason. */
+export type LoginProof = 'right' | 'wrong' | 'untold'
 
 export interface GatewayPorts {
   /** Every bound database that goes by this name. */
@@ -232,15 +153,12 @@ export interface GatewayPorts {
   findWouldMask(databaseId: string, roles: readonly string[]): Promise<readonly string[]>
   /** Checks whether a password is a valid access token for this user name. */
   checkToken(name: string, token: string): Promise<TokenCheck>
-  /** The credential of an account for a database. Null: too many failures. */
-  findCredential(
-    account: string,
-    credential: string,
-    target: string,
-    from: string,
-  ): Promise<CredentialCheck | null>
-  /** Counts a failure, or notes the use of the credential. */
-  recordProof(name: string, from: string, credentialId: string | undefined): Promise<void>
+  /** Asked before each login. */
+  admitLogin(name: string, from: string): Promise<LoginAdmission>
+  endLogin(name: string, from: string, admission: LoginAdmission, proof: LoginProof): Promise<void>
+  /** The credential of an account for a database. */
+  findCredential(account: string, credential: string, target: string): Promise<CredentialCheck>
+  noteUse(credentialId: string): Promise<void>
   /** `isReset`: the database did not take the last password. */
   prepareLogin(databaseId: string, principalId: string, isReset: boolean): Promise<PreparedLogin>
   /** For each of the tokens whether it was revoked by now; an expired one was not. */
@@ -250,6 +168,7 @@ export interface GatewayPorts {
   /** Asks the other nodes to cancel what the session of this digest does. */
   passCancel(digest: string): Promise<void>
   recordSession(session: SessionRecord): Promise<void>
+  /** Counts, logs and audits a login that failed; it is not waited for. */
   recordRefusal(login: RefusedLogin): Promise<void>
   /** Audits touched columns and ends of sessions, some time after they happened. */
   recordEvents(events: readonly SessionEvent[]): Promise<void>

@@ -14,6 +14,8 @@ import type { SessionRegistry } from './session/session-registry.ts'
 /** Where sessions live: in one process or in several. */
 export interface SessionRunner {
   readonly processes: readonly number[]
+  /** Null, or why not all processes work. */
+  describeMissing(): string | null
   accept(socket: Socket): void
   refresh(databaseId: string): Promise<void>
   refreshAll(): Promise<void>
@@ -71,6 +73,7 @@ export async function openSessionRunner({
   }
   return {
     processes: [process.pid],
+    describeMissing: () => null,
     accept(socket) {
       socket.on('error', () => {})
       connections.open(socket)

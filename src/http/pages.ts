@@ -6,10 +6,10 @@ import { addDescription } from './description/add-description.ts'
 import { addReference } from './reference/add-reference.ts'
 import { originOf } from './send-inner.ts'
 
-/** A part of the service that can be ready or not, with the reason when it is not. */
-export interface Readiness {
+/** A part of the node that is not ready. */
+export interface NotReady {
   readonly name: string
-  check(): Promise<string | null>
+  readonly reason: string
 }
 
 export interface PageOptions {
@@ -17,7 +17,7 @@ export interface PageOptions {
   readonly version: string
   /** The metrics of the node. */
   readonly registry: Pick<Registry, 'contentType' | 'metrics'>
-  readonly readiness: readonly Readiness[]
+  listNotReady(): Promise<readonly NotReady[]>
   /** Answers a browser at `/`; undefined: there is no portal, and the browser is led to the API reference. */
   readonly portalPage: SendPage | undefined
 }
@@ -27,7 +27,7 @@ type SendPage = (request: FastifyRequest, reply: FastifyReply) => Promise<unknow
 /** The pages outside the two APIs that need no token: they tell nothing about what the service holds. */
 export function addPages(
   app: FastifyInstance,
-  { rooms, version, registry, readiness, portalPage }: PageOptions,
+  { rooms, version, registry, portalPage, ...options }: PageOptions,
 ): void {
   app.get('/', async (request, reply) => {
     reply.header('vary', 'accept')
@@ -37,11 +37,9 @@ export function addPages(
 
   app.get('/healthz', async () => ({ status: 'ok' }))
 
+  const listNotReady = shareUnderWay(() => options.listNotReady())
   app.get('/readyz', async (_request, reply) => {
-    const parts = await Promise.all(
-      readiness.map(async ({ name, check }) => ({ name, reason: await check() })),
-    )
-    const notReady = parts.filter((part) => part.reason !== null)
+    const notReady = await listNotReady()
     return reply
       .code(notReady.length === 0 ? 200 : 503)
       .header('cache-control', 'no-store')
@@ -51,17 +49,22 @@ export function addPages(
       })
   })
 
-  // Strangers may ask, and the metrics ask the store: readers that come together get one answer.
-  let metrics: Promise<string> | undefined
-  app.get('/metrics', async (_request, reply) => {
-    metrics ??= registry.metrics().finally(() => {
-      metrics = undefined
-    })
-    return reply.type(registry.contentType).send(await metrics)
-  })
+  const readMetrics = shareUnderWay(() => registry.metrics())
+  app.get('/metrics', async (_request, reply) => reply.type(registry.contentType).send(await readMetrics()))
 
   addDescription(app, rooms, version)
   addReference(app)
+}
+
+/** Strangers may ask for what asks the store and other processes: readers that come together get one answer. */
+function shareUnderWay<T>(read: () => Promise<T>): () => Promise<T> {
+  let underWay: Promise<T> | undefined
+  return () => {
+    underWay ??= read().finally(() => {
+      underWay = undefined
+    })
+    return underWay
+  }
 }
 
 /** Where a program finds what. */

@@ -39,7 +39,8 @@ function readHeader(assertion: string): ProtectedHeaderParameters {
 function describeKey({ key, keyId }: KeyCredential, { kid }: { readonly kid?: unknown }) {
   const certificate = new X509Certificate(Buffer.from(key, 'base64'))
   const thumbprint = createHash('sha1').update(certificate.raw).digest()
-  const names = [thumbprint.toString('base64url'), thumbprint.toString('hex'), keyId]
+  const padded = thumbprint.toString('base64').replaceAll('+', '-').replaceAll('/', '_')
+  const names = [padded, thumbprint.toString('base64url'), thumbprint.toString('hex'), keyId]
   const isNamed = typeof kid === 'string' && names.some((name) => name.toLowerCase() === kid.toLowerCase())
   return {
     ...certificate.publicKey.export({ format: 'jwk' }),

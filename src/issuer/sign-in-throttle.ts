@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Query } from '../db/query.ts'
+import { BoundedCache } from '../kernel/cache.ts'
 import { foldPrincipalName } from '../kernel/fold-principal-name.ts'
 import { nameNetwork } from '../kernel/network.ts'
 
@@ -25,8 +26,8 @@ const limits = {
   browser: { failures: 5, ...patient },
   /** Changes of the password by a person who is signed in. */
   change: { failures: 5, ...patient },
-  /** One credential for a tool from one network. A tool that keeps an old password tries it again and again. */
-  credential: { failures: 20, ...patient },
+  /** One name at the gateway from one network. A tool that keeps an old password tries it again and again. */
+  login: { failures: 20, ...patient },
 } as const satisfies Record<string, Limit>
 
 /** Failures that lie back further are forgotten. */
@@ -40,7 +41,8 @@ export type SignInSubjects =
   | { readonly address: string; readonly account?: string; readonly browser?: string | undefined }
   /** A person and the application through which the password is changed. */
   | { readonly userId: string; readonly applicationId: string }
-  | { readonly credential: string; readonly address: string }
+  /** A login at the gateway. `isKnown`: the name has logged in from there before, and what others do is no matter. */
+  | { readonly login: string; readonly address: string; readonly isKnown: boolean }
 
 /**
  * Takes an attempt from each subject before the password is looked at, so that a thousand guesses sent at once are
@@ -52,20 +54,12 @@ export async function takeAttempt(sql: Query, subjects: SignInSubjects): Promise
     const waitSeconds = await take(sql, subject)
     if (waitSeconds > 0) {
       // The failures of others slow this visitor down; they must not use up the visitor's own attempts.
-      if (subject[0] === 'account') for (const one of taken) await giveBack(sql, one)
+      if (subject[0] === 'account' || 'login' in subjects) for (const one of taken) await giveBack(sql, one)
       return waitSeconds
     }
     taken.push(subject)
   }
   return 0
-}
-
-/** Seconds that the subjects have to wait, without taking an attempt: for passwords too long for an attacker to guess. */
-export async function findWait(sql: Query, subjects: SignInSubjects): Promise<number> {
-  const [row] = await sql<{ seconds: number | null }[]>`
-    select ceil(extract(epoch from max(blocked_until) - now()))::int as seconds from sign_in_attempt
-    where subject = any(${subjectsOf(subjects).map(([, name]) => name)})`
-  return Math.max(0, row?.seconds ?? 0)
 }
 
 async function take(sql: Query, [kind, name]: Subject): Promise<number> {
@@ -108,7 +102,10 @@ async function giveBack(sql: Query, [, name]: Subject): Promise<void> {
 function subjectsOf(subjects: SignInSubjects): Subject[] {
   if ('userId' in subjects) return [nameSubject('change', subjects.userId, subjects.applicationId)]
   const network = nameNetwork(subjects.address)
-  if ('credential' in subjects) return [nameSubject('credential', subjects.credential, network)]
+  if ('login' in subjects) {
+    const own = nameSubject('login', subjects.login.toLowerCase(), network)
+    return subjects.isKnown ? [own] : [own, nameSubject('address', network)]
+  }
   if (subjects.account === undefined) return [nameSubject('address', network)]
   const account = foldPrincipalName(subjects.account.trim())
   if (subjects.browser !== undefined) return [nameSubject('browser', account, subjects.browser)]
@@ -126,4 +123,54 @@ function nameSubject(kind: Kind, ...values: readonly string[]): Subject {
       .update([kind, ...values].join('\0'))
       .digest('base64url'),
   ]
+}
+
+/** What is known of a login before its password is looked at. */
+interface Admission {
+  readonly waitSeconds: number
+  /** An attempt was taken, and is given back unless the password is wrong. */
+  readonly isTaken: boolean
+  readonly isKnown: boolean
+}
+
+/** Names and networks that a node remembers to have seen logging in. */
+const mostKnown = 10_000
+
+/**
+ * Throttles logins at the gateway. Pools log in often: an attempt is taken before the password is looked at only where there
+ * were failures. Without any, the gateway's cap on logins under way bounds what is guessed before the first one is counted.
+ */
+export function createLoginThrottle(sql: Query) {
+  const known = new BoundedCache<true>(mostKnown)
+  const keyOf = (name: string, from: string) => `${nameNetwork(from)} ${name.toLowerCase()}`
+  return {
+    async admitLogin(name: string, from: string): Promise<Admission> {
+      const isKnown = known.get(keyOf(name, from)) === true
+      const subjects = { login: name, address: from, isKnown }
+      const [row] = await sql<{ waitSeconds: number | null; hasFailed: boolean | null }[]>`
+        select ceil(extract(epoch from max(blocked_until) - now()))::int as "waitSeconds",
+          bool_or(failures > 0 and last_failure_at >= now() - make_interval(hours => ${memoryHours}::int)) as "hasFailed"
+        from sign_in_attempt where subject = any(${subjectsOf(subjects).map(([, subject]) => subject)})`
+      const blockedSeconds = Math.max(0, row?.waitSeconds ?? 0)
+      if (blockedSeconds > 0 || !row?.hasFailed)
+        return { waitSeconds: blockedSeconds, isTaken: false, isKnown }
+      const waitSeconds = await takeAttempt(sql, subjects)
+      return { waitSeconds, isTaken: waitSeconds === 0, isKnown }
+    },
+
+    /** `untold`: the login ended before the password was looked at, or for another reason. */
+    async endLogin(
+      name: string,
+      from: string,
+      { isTaken, isKnown }: Admission,
+      proof: 'right' | 'wrong' | 'untold',
+    ) {
+      const subjects = { login: name, address: from, isKnown }
+      if (proof === 'right') known.set(keyOf(name, from), true, Date.now() + memoryHours * 3_600_000)
+      if (proof === 'wrong' && !isTaken) await takeAttempt(sql, subjects)
+      if (proof === 'right' && isTaken) await returnAttempt(sql, subjects)
+      if (proof === 'untold' && isTaken)
+        for (const subject of subjectsOf(subjects)) await giveBack(sql, subject)
+    },
+  }
 }

@@ -84,12 +84,16 @@ export function childTable<P extends object>({ table, fields, unique }: ChildTab
       await tx`delete from ${tx(table)} where database_id = ${databaseId} and key = any(${names.map(fold)}::text[])`
     },
 
-    /** A column of a larger statement, which thereby reads rows and parent at one moment. */
-    listAsJson(tx: Query, databaseId: Fragment): Fragment {
+    /** A column of a larger statement, which thereby reads rows and parent at one moment: those that changed after a version. */
+    listAsJson(tx: Query, databaseId: Fragment, since: number): Fragment {
       return tx`
         (select coalesce(jsonb_agg(to_jsonb(one)), '[]') from (
-          select ${tx.unsafe(columns)} from ${tx(table)} where database_id = ${databaseId}
+          select ${tx.unsafe(columns)} from ${tx(table)} where database_id = ${databaseId} and version > ${since}
           order by ${tx.unsafe(order)}) one)`
+    },
+
+    countAs(tx: Query, databaseId: Fragment): Fragment {
+      return tx`(select count(*)::int from ${tx(table)} where database_id = ${databaseId})`
     },
 
     async remove(tx: Query, databaseId: string, name: string): Promise<void> {

@@ -5,7 +5,7 @@ import type { HostGuard } from '../db/host-guard.ts'
 import type { Query } from '../db/query.ts'
 import type { SecretBox } from '../kernel/secret-box.ts'
 import type { BoundCatalogs } from './binding/bound-catalog.ts'
-import type { Enforcement } from './enforcement/enforcement.ts'
+import { type Enforcement, reportOf } from './enforcement/enforcement.ts'
 import type { Inspection } from './enforcement/inspection.ts'
 import type { Provider } from './management/describe-providers.ts'
 import type { ServiceDescription } from './management/service-description.ts'
@@ -24,6 +24,8 @@ export interface MaskingPorts {
   readonly catalogs: BoundCatalogs
   readonly enforcement: Enforcement
   readonly inspection: Inspection
+  /** How many roles the masks of each database do not contain, by the last look. */
+  countNotContained(tx: Query, databaseIds: readonly string[]): Promise<(databaseId: string) => number>
   readonly principals: Principals
   /**
    * True when the caller's roles allow the action at the scope, as they are now. It asks within `tx`: a transaction that
@@ -32,6 +34,8 @@ export interface MaskingPorts {
   mayAct(tx: Query, caller: Caller, action: string, scope: string): Promise<boolean>
   /** Runs a statement at the gateway, which logs the caller in by the token. */
   runQuery(caller: Caller, query: CallerQuery): Promise<QueryResult | 'loginRefused'>
+  /** The port of this node's gateway. */
+  gatewayPort(): number
   /** The roles that the caller holds now, with their scopes; none for a caller who may not use masking. */
   rolesOf(tx: Query, caller: Caller): Promise<readonly Assignment[]>
   /**
@@ -146,7 +150,7 @@ export const ownApiVersion = '2026-11-01'
 /** The versions of resources of our own that came after the specification. */
 export const ownApiVersions = [ownApiVersion, specifiedVersion]
 
-/** The versions of databases, whose bindings are our own. */
+/** The versions of databases and policies, of which parts are our own. */
 export const databaseApiVersions = [...originalApiVersions, ownApiVersion]
 
 /** The versions of role assignments and definitions, as client libraries send them. */
@@ -227,10 +231,10 @@ export function withEnforcement(
   return {
     ...answer,
     afterCommit: async () => {
-      if (!database?.bound) return { 'x-masquerade-enforcement': 'NotBound' }
-      const { state } = changed
-        ? await enforcement.settle(database.id)
-        : await enforcement.report(database.id)
+      const { state } =
+        changed && database?.bound
+          ? await enforcement.settle(database.id)
+          : await reportOf(database, enforcement)
       return { 'x-masquerade-enforcement': state }
     },
   }

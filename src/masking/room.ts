@@ -19,6 +19,7 @@ import { getDocument } from './document/get-document.ts'
 import { replaceDocument } from './document/replace-document.ts'
 import { findImpact } from './enforcement/find-impact.ts'
 import { getEnforcement } from './enforcement/get-enforcement.ts'
+import { listContainment } from './enforcement/list-containment.ts'
 import { listExposures } from './enforcement/list-exposures.ts'
 import { listRecommendations } from './enforcement/list-recommendations.ts'
 import { previewTable } from './enforcement/preview-table.ts'
@@ -36,6 +37,7 @@ import { withAliases } from './namespace.ts'
 import type { MaskingPorts } from './operation.ts'
 import { getPolicy } from './policy/get-policy.ts'
 import { updatePolicy } from './policy/update-policy.ts'
+import { listQueryableDatabases } from './query/list-queryable-databases.ts'
 import { runQuery } from './query/run-query.ts'
 import { deleteOf, getOf, listOf } from './resource.ts'
 import { createRoleAssignment } from './role-assignments/create-role-assignment.ts'
@@ -58,6 +60,7 @@ const operations: readonly Operation<MaskingPorts>[] = [
     suspendTable,
     resumeTable,
     listExposures,
+    listContainment,
     listRecommendations,
     previewTable,
     restoreDatabase,
@@ -69,6 +72,7 @@ const operations: readonly Operation<MaskingPorts>[] = [
     getDatabase,
     listOf(databaseKind),
     listVisibleDatabases,
+    listQueryableDatabases,
     listTables,
     listColumns,
     listTableRoles,

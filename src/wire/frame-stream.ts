@@ -3,6 +3,8 @@ import { refuse, violation } from './refusal.ts'
 export interface FrameStreamOptions {
   /** Types that `look` wants to see whole; everything else passes by its header alone. */
   readonly watched: string
+  /** Types that pass like others, and of whose beginning `note` is told. */
+  readonly noted?: string
   /** A longer watched frame passes unseen, so that a client cannot make the gateway buffer it. */
   readonly watchLimit: number
   readonly maxLength: number
@@ -13,6 +15,7 @@ export interface FrameStreamOptions {
    * statement, so it takes the type's code and no buffer is made for the frame.
    */
   look(type: number, bytes: Buffer, from: number, to: number): Buffer | undefined
+  note?(): void
   /** A watched frame is too long to be seen. Returns whether it is left out; it passes otherwise. */
   miss(type: number): boolean
 }
@@ -24,6 +27,7 @@ export const longest = 0x3fffffff
 /** How a type of message is handled; 0: refused. */
 const passes = 1
 const watched = 2
+const noted = 3
 
 /** Cuts a stream of typed messages into frames as they come, holding no more than a watched one. */
 export class FrameStream {
@@ -44,6 +48,7 @@ export class FrameStream {
     if (options.allowed === undefined) this.#kinds.fill(passes)
     else for (const type of options.allowed) this.#kinds[type.charCodeAt(0)] = passes
     for (const type of options.watched) this.#kinds[type.charCodeAt(0)] = watched
+    for (const type of options.noted ?? '') this.#kinds[type.charCodeAt(0)] = noted
   }
 
   /** Nothing of a frame has been passed on whose rest is missing. */
@@ -82,7 +87,8 @@ export class FrameStream {
       if (kind === 0) violation(`invalid message type ${type}`)
       if (length < 4 || length > maxLength) refuseLength(length, maxLength)
       const to = at + length + 1
-      if (isWhole && (kind === passes || length > watchLimit)) {
+      if (kind === noted) this.#options.note?.()
+      if (isWhole && (kind !== watched || length > watchLimit)) {
         this.#isLeftOut = kind === watched && this.#options.miss(type)
         if (this.#isLeftOut) {
           pieces ??= []
@@ -90,7 +96,7 @@ export class FrameStream {
           kept = Math.min(to, end)
         }
         at = to
-      } else if (kind === passes) {
+      } else if (kind !== watched) {
         this.#headFilled = chunk.copy(this.#head, 0, at)
         at = end
       } else if (isWhole && to <= end) {

@@ -57,9 +57,9 @@ const reasons = {
     message:
       'login failed for "{name}": there is no such credential for this database, or the password is another',
   },
-  CredentialThrottled: {
-    sqlstate: sqlstate.invalidPassword,
-    message: 'login failed for "{name}": too many failures, try again later',
+  LoginThrottled: {
+    sqlstate: sqlstate.invalidAuthorization,
+    message: 'too many failed logins from your address; try again in {seconds} seconds',
   },
   TokenExpired: {
     sqlstate: sqlstate.invalidPassword,

@@ -29,7 +29,9 @@ test('every clause has a test or an exception, and none has both', () => {
     readText('spec/exceptions.md'),
     known.map((one) => one.id),
   )
-  const tests = ['test/spec', 'test/unit', 'test/portal'].flatMap((folder) => readTree(folder, /\.test\.ts$/))
+  const tests = ['test/spec', 'test/attacks', 'test/unit', 'test/portal'].flatMap((folder) =>
+    readTree(folder, /\.test\.ts$/),
+  )
   assert.deepEqual(findGaps(known, listTestedIds(tests), exceptions), [])
   assert.ok(exceptions.every((one) => one.reason.length >= 20))
 })

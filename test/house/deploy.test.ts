@@ -7,9 +7,10 @@ import { describe, test } from 'node:test'
 import { DCLinter } from 'dclint'
 import { parse, parseAllDocuments } from 'yaml'
 import { createMembershipMetrics } from '../../src/directory/membership/memory/metrics.ts'
+import { loginFailures } from '../../src/gateway/login/login-failures.ts'
 import { createGatewayMetrics } from '../../src/gateway/metrics.ts'
 import { createMetrics } from '../../src/http/metrics.ts'
-import { prefix, settingEntries } from '../../src/settings.ts'
+import { prefix, readSettings, settingEntries } from '../../src/settings.ts'
 import { findProgram } from '../support/find-program.ts'
 import { atTop, readText, readTree } from './tree.ts'
 
@@ -48,6 +49,17 @@ test('every metric that the dashboard and the alert rules name exists', () => {
     const unknown = named.filter((name) => !known.has(name.replace(/_(bucket|sum|count)$/, '')))
     assert.deepEqual([...new Set(unknown)], [], file)
   }
+})
+
+test('the alert of failed logins names reasons that the gateway counts by', () => {
+  const [, named = ''] =
+    /failed_logins_total\{[^}]*reason=~"([^"]+)"/.exec(readText('deploy/alerts.yaml')) ?? []
+  const known: readonly string[] = loginFailures
+  assert.ok(named.split('|').length > 2)
+  assert.deepEqual(
+    named.split('|').filter((reason) => !known.includes(reason)),
+    [],
+  )
 })
 
 test('every alert says what happened and what to do', () => {
@@ -103,6 +115,32 @@ test('every setting that the containers get exists, and the chart has the versio
   const { version } = JSON.parse(readText('package.json'))
   const chart = parse(readText('deploy/helm/masquerade/Chart.yaml'))
   assert.deepEqual([chart.version, chart.appVersion], [version, version])
+})
+
+test('nodes drain for longer than HAProxy takes to notice, and are killed later than they need to stop', () => {
+  const ofHaproxy = /default-server inter (\d+)s fastinter (\d+)ms fall (\d+) /.exec(
+    readText('deploy/haproxy.cfg'),
+  )
+  const [, seconds = 0, fastMs = 0, fall = 0] = ofHaproxy?.map(Number) ?? []
+  const noticedMs = 1000 * seconds + fastMs * (fall - 1)
+  assert.ok(noticedMs > 0)
+  const shutdownSeconds = 2 * readSettings({}).shutdownTimeoutSeconds
+  const ends = [
+    ['deploy/compose.yaml', /MASQUERADE_DRAIN_SECONDS: "(\d+)"/, /stop_grace_period: (\d+)s/],
+    ['deploy/masquerade.service', /MASQUERADE_DRAIN_SECONDS=(\d+) /, /^TimeoutStopSec=(\d+)$/m],
+  ] as const
+  for (const [path, drain, kill] of ends) {
+    const [drainSeconds, killSeconds] = [drain, kill].map((pattern) =>
+      Number(pattern.exec(readText(path))?.[1]),
+    )
+    assert.ok(drainSeconds && drainSeconds * 1000 > 2 * noticedMs, path)
+    assert.ok(killSeconds && killSeconds > drainSeconds + shutdownSeconds, path)
+  }
+  const chart = readText('deploy/helm/masquerade/templates/nodes.yaml')
+  assert.match(chart, /name: MASQUERADE_DRAIN_SECONDS, value: \{\{ \.Values\.drainSeconds \| quote \}\}/)
+  const [, more] =
+    /terminationGracePeriodSeconds: \{\{ add \.Values\.drainSeconds (\d+) \}\}/.exec(chart) ?? []
+  assert.ok(Number(more) > shutdownSeconds)
 })
 
 test('containers have no privileges and a read-only root', () => {

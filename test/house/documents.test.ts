@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { globSync } from 'node:fs'
+import { basename } from 'node:path'
 import { test } from 'node:test'
 import { listAnchors, listLinks, listNamedPaths } from './documents.ts'
 import { atTop, pathExists, readText, readTree } from './tree.ts'
@@ -31,8 +32,8 @@ test('every relative link leads somewhere', () => {
   assert.deepEqual(broken, [])
 })
 
-test('every decision has a number of its own, which its title repeats', () => {
-  const decisions = readTree('docs/decisions', /\.md$/)
+test('every decision has a number of its own, which its title repeats, and a line in the index', () => {
+  const decisions = readTree('docs/decisions', /\d-[^/]+\.md$/)
   const numbers = decisions.map(({ path }) => /\/(\d{4})-[^/]+$/.exec(path)?.[1])
   assert.ok(numbers.length > 0)
   assert.deepEqual(
@@ -40,6 +41,15 @@ test('every decision has a number of its own, which its title repeats', () => {
     numbers,
   )
   assert.equal(new Set(numbers).size, numbers.length)
+  const index = decisions.map(({ path, text }) => {
+    const [, number, title] = /^# (\d{4}): (.*)/.exec(text) ?? []
+    const [, newer] = /^_No longer holds since (.*)\._$/m.exec(text) ?? []
+    return `- [${number}](${basename(path)}): ${title}${newer ? `. _Replaced by ${newer}._` : ''}`
+  })
+  const listed = readText('docs/decisions/README.md')
+    .split('\n')
+    .filter((line) => line.startsWith('- '))
+  assert.deepEqual(listed, index)
 })
 
 test('`npx masquerade` stands only beside the warning that the name on the public registry is not ours', () => {

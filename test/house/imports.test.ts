@@ -1,12 +1,20 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { findCircles, findWrongImports, listImports } from './imports.ts'
+import { findCircles, findUpwardImports, findWrongImports, listImports } from './imports.ts'
 import { readTree } from './tree.ts'
 
 test('imports of src/ and portal/ point one way', () => {
   const files = [...readTree('src', /\.ts$/), ...readTree('portal', /\.(ts|tsx|js|jsx|mjs)$/)]
   assert.ok(files.length > 0)
   assert.deepEqual(findWrongImports(files), [])
+})
+
+test('the sub-rooms of src/masks import downward', () => {
+  const files = readTree('src', /\.ts$/)
+  assert.ok(files.some(({ path }) => path.startsWith('src/masks/control/')))
+  assert.deepEqual(findUpwardImports(files), [])
+  const upward = { path: 'src/masks/plan/plan.ts', text: "import { apply } from '../apply/apply.ts'" }
+  assert.equal(findUpwardImports([upward]).length, 1)
 })
 
 test('no files of src/ import each other in a circle', () => {
@@ -54,7 +62,7 @@ for (const [path, text] of [
   ['src/directory/walk.ts', "import { rule } from '../masking/rule.ts'"],
   ['src/api/operation.ts', "import { reply } from '../http/reply.ts'"],
   ['src/http/server.ts', "import { putRule } from '../masking/put-rule.ts'"],
-  ['src/enforcement/diff.ts', "const { verify } = await import('../auth/verify.ts')"],
+  ['src/masks/diff.ts', "const { verify } = await import('../auth/verify.ts')"],
   ['src/wire/frame.ts', "export * from '../db/pool.ts'"],
   ['src/gateway/session/session.ts', "import { putRule } from '../../masking/put-rule.ts'"],
   ['src/http/server.ts', "import { readSettings } from '../settings.ts'"],

@@ -21,18 +21,23 @@ export const directions: Record<string, readonly string[] | 'everything'> = {
   db: ['kernel'],
   auth: ['db', 'kernel'],
   api: ['auth', 'db', 'kernel'],
-  masking: ['api', 'auth', 'db', 'kernel'],
+  masking: ['contracts', 'api', 'auth', 'db', 'kernel'],
   directory: ['api', 'auth', 'db', 'kernel'],
   issuer: ['directory', 'api', 'auth', 'db', 'kernel'],
   http: ['api', 'auth', 'db', 'kernel'],
-  enforcement: ['sql', 'db', 'kernel'],
+  contracts: [],
+  masks: ['contracts', 'sql', 'db', 'kernel'],
+  logins: ['masks', 'contracts', 'db', 'kernel'],
+  findings: ['masks', 'contracts', 'sql', 'db', 'kernel'],
+  containment: ['contracts', 'db', 'kernel'],
   sql: ['kernel'],
   wire: ['kernel'],
-  gateway: ['wire', 'sql', 'db', 'kernel'],
+  gateway: ['wire', 'sql', 'contracts', 'db', 'kernel'],
   portal: ['kernel'],
   'settings.ts': ['kernel'],
   'version.ts': [],
   'describe-service.ts': 'everything',
+  'open-containment.ts': 'everything',
   'open-credentials.ts': 'everything',
   'open-enforcement.ts': 'everything',
   'open-gateway.ts': 'everything',
@@ -73,6 +78,33 @@ function explainWrongImport(path: string, one: Import): string | undefined {
 
 function roomOf(path: string): string {
   return path.split('/')[1] ?? ''
+}
+
+/** The sub-rooms of `src/masks`, the lowest first: those before look into none of those after. `turn` is its own files. */
+const layers = ['sessions', 'read', 'plan', 'apply', 'turn', 'control']
+
+/** Files of `src/masks` itself: what a turn is made of lies above, the words of all below. */
+const layerOf: Readonly<Record<string, string>> = {
+  'held-roles.ts': 'plan',
+  'run.ts': 'turn',
+  'turn-options.ts': 'turn',
+  'turn.ts': 'turn',
+}
+
+/** The imports among the sub-rooms of `src/masks` that point upward, one line each. */
+export function findUpwardImports(files: readonly SourceFile[]): string[] {
+  const rankOf = (path: string) => {
+    const [, , name = '', file] = path.split('/')
+    return layers.indexOf(file === undefined ? (layerOf[name] ?? '') : name)
+  }
+  const isInside = (path: string) => path.startsWith('src/masks/')
+  return files
+    .filter(({ path }) => isInside(path))
+    .flatMap((file) =>
+      listTargets(file)
+        .filter((target) => isInside(target) && rankOf(target) > rankOf(file.path))
+        .map((target) => `${file.path} imports ${target}`),
+    )
 }
 
 /** The circles of imports among files, each as the files on it; imports of types count like all others. */

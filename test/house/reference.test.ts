@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { renderExposures } from '../../scripts/exposures-page.ts'
 import { renderPermissions } from '../../src/auth/permissions-page.ts'
 import { renderCommands } from '../../src/cli/commands-page.ts'
 import { renderSettings } from '../../src/cli/settings-page.ts'
@@ -27,6 +28,10 @@ test('docs/permissions.md is what the table of implied permissions says', () => 
 
 test('docs/commands.md is what the commands say', async () => {
   assert.equal(dropPadding(readText('docs/commands.md')), dropPadding(await renderCommands()))
+})
+
+test('docs/exposures.md is what the kinds of exposures say', () => {
+  assert.equal(dropPadding(readText('docs/exposures.md')), dropPadding(renderExposures()))
 })
 
 test('docs/queries.md is what the tables of properties say', () => {

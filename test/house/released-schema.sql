@@ -38,7 +38,7 @@ create table application_secret (
 );
 
 create table audit_event (
-  id bigint generated always as identity not null,
+  id bigint default nextval('audit_event_id_seq'::regclass) not null,
   at timestamp with time zone default now() not null,
   tenant_id uuid not null,
   actor jsonb not null,
@@ -47,8 +47,8 @@ create table audit_event (
   before jsonb,
   after jsonb,
   request_id text,
-  constraint audit_event_pkey PRIMARY KEY (id)
-);
+  constraint audit_event_pkey PRIMARY KEY (id, at)
+) partition by RANGE (at);
 
 create table change_log (
   tenant_id uuid not null,
@@ -58,8 +58,8 @@ create table change_log (
   entity_id text not null,
   kind text not null,
   data jsonb,
-  constraint change_log_pkey PRIMARY KEY (tenant_id, revision)
-);
+  constraint change_log_pkey PRIMARY KEY (tenant_id, revision, at)
+) partition by RANGE (at);
 
 create table change_subscription (
   tenant_id uuid not null,
@@ -83,6 +83,7 @@ create table change_subscription (
   lease uuid,
   leased_until timestamp with time zone,
   namespace text default 'vendor.graph'::text not null,
+  grounds jsonb,
   constraint change_subscription_pkey PRIMARY KEY (tenant_id, id)
 );
 
@@ -93,6 +94,32 @@ create table closed_relation (
   record jsonb not null,
   constraint closed_relation_pkey PRIMARY KEY (database_id, place, oid),
   constraint closed_relation_database_id_fkey FOREIGN KEY (database_id) REFERENCES masked_database(id) ON DELETE CASCADE
+);
+
+create table containment_look (
+  database_id uuid not null,
+  not_contained integer not null,
+  constraint containment_look_pkey PRIMARY KEY (database_id),
+  constraint containment_look_database_id_fkey FOREIGN KEY (database_id) REFERENCES masked_database(id) ON DELETE CASCADE
+);
+
+create table copied_record (
+  database_id uuid not null,
+  place text not null,
+  version text not null,
+  restored_at timestamp with time zone,
+  constraint copied_record_pkey PRIMARY KEY (database_id),
+  constraint copied_record_database_id_fkey FOREIGN KEY (database_id) REFERENCES masked_database(id) ON DELETE CASCADE
+);
+
+create table counted_finding (
+  database_id uuid not null,
+  kind text not null,
+  day date not null,
+  count integer not null,
+  constraint counted_finding_pkey PRIMARY KEY (database_id, kind, day),
+  constraint counted_finding_kind_check CHECK ((kind = ANY (ARRAY['exposure'::text, 'recommendation'::text]))),
+  constraint counted_finding_database_id_fkey FOREIGN KEY (database_id) REFERENCES masked_database(id) ON DELETE CASCADE
 );
 
 create table database_credential (
@@ -116,6 +143,7 @@ create table delegated_permission (
   user_id uuid,
   permission text not null,
   granted_at timestamp with time zone default now() not null,
+  origins text[] default '{}'::text[] not null,
   constraint delegated_permission_tenant_id_client_id_fkey FOREIGN KEY (tenant_id, client_id) REFERENCES directory_object(tenant_id, id) ON DELETE CASCADE,
   constraint delegated_permission_tenant_id_user_id_fkey FOREIGN KEY (tenant_id, user_id) REFERENCES directory_object(tenant_id, id) ON DELETE CASCADE
 );
@@ -145,6 +173,15 @@ create table directory_write (
   constraint directory_write_pkey PRIMARY KEY (writer)
 );
 
+create table enforcement_lease (
+  database_id uuid not null,
+  holder uuid not null,
+  epoch bigint not null,
+  until timestamp with time zone not null,
+  constraint enforcement_lease_pkey PRIMARY KEY (database_id),
+  constraint enforcement_lease_database_id_fkey FOREIGN KEY (database_id) REFERENCES masked_database(id) ON DELETE CASCADE
+);
+
 create table enforcement_state (
   database_id uuid not null,
   state text not null,
@@ -157,9 +194,21 @@ create table enforcement_state (
   drift_repairs bigint default 0 not null,
   last_drift_at timestamp with time zone,
   since timestamp with time zone default now() not null,
+  last_change bigint default 0 not null,
   constraint enforcement_state_pkey PRIMARY KEY (database_id),
   constraint enforcement_state_state_check CHECK ((state = ANY (ARRAY['Enforced'::text, 'Pending'::text, 'Failed'::text]))),
   constraint enforcement_state_database_id_fkey FOREIGN KEY (database_id) REFERENCES masked_database(id) ON DELETE CASCADE
+);
+
+create table exempt_role (
+  database_id uuid not null,
+  place text not null,
+  entry text collate "C" not null,
+  role_oid bigint,
+  is_taken boolean default false not null,
+  is_pinned boolean default false not null,
+  constraint exempt_role_pkey PRIMARY KEY (database_id, entry),
+  constraint exempt_role_database_id_fkey FOREIGN KEY (database_id) REFERENCES masked_database(id) ON DELETE CASCADE
 );
 
 create table extension_property (
@@ -183,6 +232,16 @@ create table first_start (
   service_principal_id uuid not null,
   at timestamp with time zone default now() not null,
   constraint first_start_pkey PRIMARY KEY (tenant_id)
+);
+
+create table found_exposure (
+  database_id uuid not null,
+  key text not null,
+  exposure jsonb not null,
+  found_at timestamp with time zone default now() not null,
+  closed_at timestamp with time zone,
+  constraint found_exposure_pkey PRIMARY KEY (database_id, key),
+  constraint found_exposure_database_id_fkey FOREIGN KEY (database_id) REFERENCES masked_database(id) ON DELETE CASCADE
 );
 
 create table gateway_name (
@@ -255,6 +314,7 @@ create table masked_database (
   version bigint default nextval('resource_version'::regclass) not null,
   policy_mode text default 'Enforce'::text not null,
   binding_reached_at timestamp with time zone,
+  binding_system text,
   constraint masked_database_pkey PRIMARY KEY (id),
   constraint masked_database_is_unique UNIQUE (tenant_id, key),
   constraint masked_database_policy_mode_check CHECK ((policy_mode = ANY (ARRAY['Enforce'::text, 'Observe'::text]))),
@@ -352,10 +412,23 @@ create table owner_edge (
   constraint owner_edge_tenant_id_owner_id_fkey FOREIGN KEY (tenant_id, owner_id) REFERENCES directory_object(tenant_id, id) ON DELETE CASCADE
 );
 
+create table purged_client (
+  tenant_id uuid not null,
+  app_id text not null,
+  constraint purged_client_pkey PRIMARY KEY (tenant_id, app_id)
+);
+
 create table reached_place (
   tenant_id uuid not null,
   key text collate "C" not null,
   constraint reached_place_pkey PRIMARY KEY (tenant_id, key)
+);
+
+create unlogged table request_allowance (
+  caller text not null,
+  second bigint not null,
+  taken integer not null,
+  constraint request_allowance_pkey PRIMARY KEY (caller)
 );
 
 create table revision_counter (
@@ -374,6 +447,7 @@ create table role_assignment (
   principal_id uuid not null,
   created_at timestamp with time zone default now() not null,
   created_by uuid,
+  by_root_owner boolean default false not null,
   constraint role_assignment_pkey PRIMARY KEY (id),
   constraint role_assignment_exists_already UNIQUE (tenant_id, scope, role, principal_id),
   constraint role_assignment_principal FOREIGN KEY (tenant_id, principal_id) REFERENCES directory_object(tenant_id, id) ON DELETE CASCADE
@@ -417,6 +491,13 @@ create table server (
   created_at timestamp with time zone default now() not null,
   version bigint default nextval('resource_version'::regclass) not null,
   constraint server_pkey PRIMARY KEY (tenant_id, key)
+);
+
+create table shut_out_client (
+  tenant_id uuid not null,
+  app_id text not null,
+  times bigint not null,
+  constraint shut_out_client_pkey PRIMARY KEY (tenant_id, app_id)
 );
 
 create table sign_in (
@@ -484,10 +565,13 @@ create table user_password (
 
 CREATE INDEX app_role_assignment_by_resource ON app_role_assignment USING btree (tenant_id, resource_id, id);
 CREATE UNIQUE INDEX application_app_id_is_unique ON directory_object USING btree (tenant_id, app_id) WHERE (kind = 'application'::text);
+CREATE INDEX audit_event_by_action ON audit_event USING btree (tenant_id, action, at, id);
+CREATE INDEX audit_event_by_actor ON audit_event USING btree (tenant_id, ((actor ->> 'objectId'::text)), at, id);
 CREATE INDEX audit_event_by_target ON audit_event USING btree (tenant_id, target, at, id);
 CREATE INDEX audit_event_by_time ON audit_event USING btree (tenant_id, at, id);
 CREATE INDEX audit_event_of_directory ON audit_event USING btree (tenant_id, at, id) WHERE (action !~~ '%/%'::text);
 CREATE INDEX change_subscription_by_creator ON change_subscription USING btree (tenant_id, application_id, creator_id);
+CREATE INDEX delegated_permission_by_administrator ON delegated_permission USING btree (tenant_id, client_id) WHERE ((user_id IS NOT NULL) AND (permission <> ALL ('{openid,profile,email,offline_access,Calendars.Read,Calendars.ReadWrite,Contacts.Read,Contacts.ReadWrite,Mail.Read,Mail.ReadBasic,Mail.ReadWrite,Tasks.Read,Tasks.ReadWrite,User.Read,User.ReadBasic.All,User.ReadWrite}'::text[])));
 CREATE UNIQUE INDEX delegated_permission_for_all ON delegated_permission USING btree (tenant_id, client_id, permission) WHERE (user_id IS NULL);
 CREATE UNIQUE INDEX delegated_permission_for_user ON delegated_permission USING btree (tenant_id, client_id, user_id, permission) WHERE (user_id IS NOT NULL);
 CREATE UNIQUE INDEX device_id_is_unique ON directory_object USING btree (tenant_id, ((properties ->> 'deviceId'::text))) WHERE ((kind = 'device'::text) AND (deleted_at IS NULL));
@@ -532,6 +616,7 @@ CREATE INDEX owner_edge_by_owner ON owner_edge USING btree (tenant_id, owner_id)
 CREATE INDEX role_assignment_by_principal ON role_assignment USING btree (tenant_id, principal_id);
 CREATE UNIQUE INDEX role_template_is_unique ON directory_object USING btree (tenant_id, ((properties ->> 'roleTemplateId'::text))) WHERE ((kind = 'directoryRole'::text) AND (deleted_at IS NULL));
 CREATE UNIQUE INDEX service_principal_app_id_is_unique ON directory_object USING btree (tenant_id, app_id) WHERE ((kind = 'servicePrincipal'::text) AND (deleted_at IS NULL));
+CREATE INDEX service_principal_by_app_id ON directory_object USING btree (tenant_id, app_id) WHERE (kind = 'servicePrincipal'::text);
 CREATE INDEX sign_in_by_app ON sign_in USING btree (tenant_id, app_id, created_at, id);
 CREATE INDEX sign_in_by_principal_name ON sign_in USING btree (tenant_id, lower(COALESCE(user_principal_name, ''::text)) COLLATE "C", created_at, id);
 CREATE INDEX sign_in_by_time ON sign_in USING btree (tenant_id, created_at, id);
@@ -539,6 +624,18 @@ CREATE INDEX sign_in_by_user ON sign_in USING btree (tenant_id, user_id, created
 CREATE UNIQUE INDEX unified_mail_nickname_is_unique ON directory_object USING btree (tenant_id, lower(mail_nickname)) WHERE (unified AND (deleted_at IS NULL));
 CREATE UNIQUE INDEX user_principal_name_is_unique ON directory_object USING btree (tenant_id, folded_principal_name) WHERE ((kind = 'user'::text) AND (deleted_at IS NULL));
 
+CREATE OR REPLACE FUNCTION masquerade.count_shut_out()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'masquerade'
+AS $function$
+begin
+  insert into shut_out_client (tenant_id, app_id, times) values (old.tenant_id, old.app_id, 1)
+  on conflict (tenant_id, app_id) do update set times = shut_out_client.times + 1;
+  return null;
+end
+$function$
+;
 CREATE OR REPLACE FUNCTION masquerade.end_credentials()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -549,6 +646,88 @@ begin
   return null;
 end
 $function$
+;
+CREATE OR REPLACE FUNCTION masquerade.end_credentials_of_application()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'masquerade'
+AS $function$
+begin
+  delete from database_credential c using directory_object application, directory_object principal
+  where application.tenant_id = old.tenant_id and application.id = old.application_id
+    and principal.tenant_id = old.tenant_id and principal.kind = 'servicePrincipal' and principal.app_id = application.app_id
+    and c.tenant_id = old.tenant_id and c.principal_id = principal.id;
+  return null;
+end
+$function$
+;
+CREATE OR REPLACE FUNCTION masquerade.end_credentials_of_certificate()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'masquerade'
+AS $function$
+begin
+  delete from database_credential c using directory_object principal
+  where principal.tenant_id = old.tenant_id and principal.kind = 'servicePrincipal' and principal.app_id = old.app_id
+    and c.tenant_id = old.tenant_id and c.principal_id = principal.id
+    and exists (
+      select from jsonb_array_elements(coalesce(nullif(old.properties -> 'keyCredentials', 'null'), '[]')) gone
+      where not exists (
+        select from jsonb_array_elements(coalesce(nullif(new.properties -> 'keyCredentials', 'null'), '[]')) kept
+        where kept ->> 'keyId' = gone ->> 'keyId' and kept ->> 'key' = gone ->> 'key'));
+  return null;
+end
+$function$
+;
+CREATE OR REPLACE FUNCTION masquerade.end_tokens()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'masquerade'
+AS $function$
+begin
+  update user_password set changed_at = greatest(clock_timestamp(), changed_at + interval '1 second')
+  where tenant_id = new.tenant_id and user_id = new.id;
+  delete from database_credential where tenant_id = new.tenant_id and principal_id = new.id;
+  insert into token_cutoff (tenant_id, principal_id, valid_from) values (new.tenant_id, new.id, clock_timestamp())
+  on conflict (tenant_id, principal_id, client_id) do update
+    set valid_from = greatest(token_cutoff.valid_from, clock_timestamp());
+  return null;
+end
+$function$
+;
+CREATE OR REPLACE FUNCTION masquerade.keep_purged_client()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'masquerade'
+AS $function$
+begin
+  insert into purged_client (tenant_id, app_id) values (old.tenant_id, old.app_id) on conflict do nothing;
+  return null;
+end
+$function$
+;
+CREATE OR REPLACE FUNCTION masquerade.leads_to_assignment(tenant uuid, groups uuid[])
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'masquerade'
+AS $function$
+begin
+  -- Most directories assign no role: their changes of members do not walk.
+  if not exists (select from app_role_assignment) then return false; end if;
+  return exists (
+    with recursive around (id) as (
+      select unnest(groups)
+      union
+      select edge.container_id from around cross join lateral (
+        select container_id from member_edge where tenant_id = tenant and member_id = around.id offset 0
+      ) as edge
+    )
+    select from around
+    join app_role_assignment as granted on granted.tenant_id = tenant and granted.principal_id = around.id
+    join directory_object as client on client.tenant_id = tenant and client.id = granted.resource_id
+    where client.properties -> 'appRoleAssignmentRequired' = 'true');
+end $function$
 ;
 CREATE OR REPLACE FUNCTION masquerade.log_changes()
  RETURNS trigger
@@ -603,6 +782,7 @@ declare
 begin
   update masquerade.enforcement_state
   set since = case when state = 'Pending' then since else now() end, state = 'Pending',
+    last_change = nextval('masquerade.resource_version'),
     reason = 'A change has not been enforced yet.', next_check_at = now() + interval '5 seconds'
   where database_id = changed;
   return null;
@@ -619,6 +799,21 @@ begin
 end
 $function$
 ;
+CREATE OR REPLACE FUNCTION masquerade.tell_of_assignment()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'masquerade'
+AS $function$
+declare
+  changed app_role_assignment := coalesce(new, old);
+begin
+  -- Writers of assignments hold the lock of the client: this sees the requirement that was set before. A group that is purged gave none any more.
+  perform pg_catalog.pg_notify('masquerade_revocations', '') from directory_object as client
+  where client.tenant_id = changed.tenant_id and client.id = changed.resource_id
+    and client.properties -> 'appRoleAssignmentRequired' = 'true';
+  return null;
+end $function$
+;
 CREATE OR REPLACE FUNCTION masquerade.tell_of_directory()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -628,12 +823,43 @@ begin
   return null;
 end $function$
 ;
+CREATE OR REPLACE FUNCTION masquerade.tell_of_group_with_assignment()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'masquerade'
+AS $function$
+begin
+  perform pg_catalog.pg_notify('masquerade_revocations', '') where leads_to_assignment(new.tenant_id, array[new.id]);
+  return null;
+end $function$
+;
 CREATE OR REPLACE FUNCTION masquerade.tell_of_masks()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
 begin
   perform pg_catalog.pg_notify('masquerade_masks', new.database_id::text);
+  return null;
+end $function$
+;
+CREATE OR REPLACE FUNCTION masquerade.tell_of_members_with_assignment()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'masquerade'
+AS $function$
+begin
+  perform pg_catalog.pg_notify('masquerade_revocations', '')
+  from (select tenant_id, array_agg(distinct container_id) as groups from changed group by tenant_id) as edge
+  where leads_to_assignment(edge.tenant_id, edge.groups);
+  return null;
+end $function$
+;
+CREATE OR REPLACE FUNCTION masquerade.tell_of_revocation()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform pg_catalog.pg_notify('masquerade_revocations', '');
   return null;
 end $function$
 ;
@@ -710,21 +936,39 @@ AS $function$
 $function$
 ;
 
+CREATE TRIGGER assignment_told AFTER INSERT OR DELETE ON masquerade.app_role_assignment FOR EACH ROW EXECUTE FUNCTION tell_of_assignment();
 CREATE TRIGGER application_permission_voids_tokens AFTER DELETE ON masquerade.application_permission FOR EACH ROW EXECUTE FUNCTION void_tokens('service_principal_id');
+CREATE TRIGGER application_secret_ends_credentials AFTER DELETE ON masquerade.application_secret FOR EACH ROW EXECUTE FUNCTION end_credentials_of_application();
+CREATE TRIGGER removed_secret_told AFTER DELETE ON masquerade.application_secret FOR EACH ROW EXECUTE FUNCTION tell_of_revocation();
 CREATE TRIGGER delegated_permission_voids_tokens AFTER DELETE ON masquerade.delegated_permission FOR EACH ROW EXECUTE FUNCTION void_tokens('user_id', 'client_id');
+CREATE TRIGGER certificate_ends_credentials AFTER UPDATE OF properties ON masquerade.directory_object FOR EACH ROW WHEN (((old.kind = 'application'::text) AND ((old.properties -> 'keyCredentials'::text) IS DISTINCT FROM (new.properties -> 'keyCredentials'::text)))) EXECUTE FUNCTION end_credentials_of_certificate();
+CREATE TRIGGER group_with_assignment_told AFTER UPDATE OF deleted_at ON masquerade.directory_object FOR EACH ROW WHEN (((old.kind = 'group'::text) AND (new.deleted_at IS DISTINCT FROM old.deleted_at))) EXECUTE FUNCTION tell_of_group_with_assignment();
 CREATE TRIGGER objects_written AFTER INSERT OR DELETE OR UPDATE ON masquerade.directory_object FOR EACH STATEMENT EXECUTE FUNCTION note_directory_write();
 CREATE TRIGGER principals_changed AFTER DELETE OR UPDATE ON masquerade.directory_object FOR EACH STATEMENT EXECUTE FUNCTION tell_of_directory();
+CREATE TRIGGER purged_client_counted AFTER DELETE ON masquerade.directory_object FOR EACH ROW WHEN (((old.kind = ANY (ARRAY['application'::text, 'servicePrincipal'::text])) AND (old.app_id IS NOT NULL) AND (old.deleted_at IS NULL))) EXECUTE FUNCTION count_shut_out();
+CREATE TRIGGER purged_client_kept AFTER DELETE ON masquerade.directory_object FOR EACH ROW WHEN (((old.kind = ANY (ARRAY['application'::text, 'servicePrincipal'::text])) AND (old.app_id IS NOT NULL))) EXECUTE FUNCTION keep_purged_client();
+CREATE TRIGGER purged_principal_told AFTER DELETE ON masquerade.directory_object FOR EACH ROW WHEN ((old.kind = ANY (ARRAY['user'::text, 'servicePrincipal'::text, 'application'::text]))) EXECUTE FUNCTION tell_of_revocation();
+CREATE TRIGGER removed_address_told AFTER UPDATE OF properties ON masquerade.directory_object FOR EACH ROW WHEN (((old.kind = 'application'::text) AND (((old.properties -> 'web'::text) IS DISTINCT FROM (new.properties -> 'web'::text)) OR ((old.properties -> 'spa'::text) IS DISTINCT FROM (new.properties -> 'spa'::text)) OR ((old.properties -> 'publicClient'::text) IS DISTINCT FROM (new.properties -> 'publicClient'::text)) OR ((old.properties -> 'isFallbackPublicClient'::text) IS DISTINCT FROM (new.properties -> 'isFallbackPublicClient'::text))))) EXECUTE FUNCTION tell_of_revocation();
+CREATE TRIGGER removed_certificate_told AFTER UPDATE OF properties ON masquerade.directory_object FOR EACH ROW WHEN (((old.kind = 'application'::text) AND (jsonb_typeof((old.properties -> 'keyCredentials'::text)) = 'array'::text) AND ((old.properties -> 'keyCredentials'::text) IS DISTINCT FROM (new.properties -> 'keyCredentials'::text)))) EXECUTE FUNCTION tell_of_revocation();
+CREATE TRIGGER required_assignment_told AFTER UPDATE OF properties ON masquerade.directory_object FOR EACH ROW WHEN (((old.kind = 'servicePrincipal'::text) AND ((old.properties -> 'appRoleAssignmentRequired'::text) IS DISTINCT FROM (new.properties -> 'appRoleAssignmentRequired'::text)))) EXECUTE FUNCTION tell_of_revocation();
 CREATE TRIGGER role_assignable_group_voids_tokens AFTER UPDATE OF deleted_at ON masquerade.directory_object FOR EACH ROW WHEN (((new.kind = 'group'::text) AND (new.deleted_at IS NOT NULL) AND (old.deleted_at IS NULL) AND ((new.properties -> 'isAssignableToRole'::text) = 'true'::jsonb))) EXECUTE FUNCTION void_tokens_of_members();
+CREATE TRIGGER shut_out_client_counted AFTER UPDATE OF properties, deleted_at ON masquerade.directory_object FOR EACH ROW WHEN (((old.kind = ANY (ARRAY['application'::text, 'servicePrincipal'::text])) AND (old.app_id IS NOT NULL) AND (((old.deleted_at IS NULL) AND (new.deleted_at IS NOT NULL)) OR (((old.properties -> 'accountEnabled'::text) IS DISTINCT FROM 'false'::jsonb) AND ((new.properties -> 'accountEnabled'::text) = 'false'::jsonb))))) EXECUTE FUNCTION count_shut_out();
+CREATE TRIGGER shut_out_principal_ends_tokens AFTER UPDATE OF properties, deleted_at ON masquerade.directory_object FOR EACH ROW WHEN (((old.kind = ANY (ARRAY['user'::text, 'servicePrincipal'::text])) AND (((old.deleted_at IS NULL) AND (new.deleted_at IS NOT NULL)) OR (((old.properties -> 'accountEnabled'::text) IS DISTINCT FROM 'false'::jsonb) AND ((new.properties -> 'accountEnabled'::text) = 'false'::jsonb))))) EXECUTE FUNCTION end_tokens();
+CREATE TRIGGER shut_out_principal_told AFTER UPDATE ON masquerade.directory_object FOR EACH ROW WHEN (((old.kind = ANY (ARRAY['user'::text, 'servicePrincipal'::text, 'application'::text])) AND ((new.deleted_at IS DISTINCT FROM old.deleted_at) OR ((new.properties -> 'accountEnabled'::text) IS DISTINCT FROM (old.properties -> 'accountEnabled'::text))))) EXECUTE FUNCTION tell_of_revocation();
 CREATE CONSTRAINT TRIGGER unlogged_write AFTER INSERT ON masquerade.directory_write DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION log_changes();
 CREATE TRIGGER masks_enforced AFTER INSERT OR UPDATE OF enforced_at ON masquerade.enforcement_state FOR EACH ROW EXECUTE FUNCTION tell_of_masks();
 CREATE TRIGGER database_reached AFTER INSERT OR UPDATE OF binding_reached_at ON masquerade.masked_database FOR EACH ROW WHEN ((new.binding_reached_at IS NOT NULL)) EXECUTE FUNCTION note_reached_place();
 CREATE TRIGGER policy_changed AFTER UPDATE OF policy_state, policy_mode, exempt_principals, binding_version ON masquerade.masked_database FOR EACH ROW EXECUTE FUNCTION note_policy_change();
 CREATE TRIGGER rule_changed AFTER INSERT OR DELETE OR UPDATE ON masquerade.masking_rule FOR EACH ROW EXECUTE FUNCTION note_policy_change();
+CREATE TRIGGER former_member_told AFTER DELETE ON masquerade.member_edge REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tell_of_members_with_assignment();
 CREATE TRIGGER member_edge_voids_tokens AFTER DELETE ON masquerade.member_edge REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION void_tokens_of_former_members();
 CREATE TRIGGER members_changed AFTER INSERT OR DELETE OR UPDATE ON masquerade.member_edge FOR EACH STATEMENT EXECUTE FUNCTION tell_of_directory();
 CREATE TRIGGER members_written AFTER INSERT OR DELETE OR UPDATE ON masquerade.member_edge FOR EACH STATEMENT EXECUTE FUNCTION note_directory_write();
+CREATE TRIGGER new_member_told AFTER INSERT ON masquerade.member_edge REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tell_of_members_with_assignment();
+CREATE TRIGGER ended_sign_in_told AFTER DELETE ON masquerade.oidc_state FOR EACH ROW WHEN ((old.model = 'Grant'::text)) EXECUTE FUNCTION tell_of_revocation();
 CREATE TRIGGER mapping_changed AFTER INSERT OR DELETE OR UPDATE ON masquerade.role_mapping FOR EACH ROW EXECUTE FUNCTION note_policy_change();
 CREATE TRIGGER suspension_changed AFTER INSERT OR DELETE ON masquerade.suspension FOR EACH ROW EXECUTE FUNCTION note_policy_change();
+CREATE TRIGGER cutoff_told AFTER INSERT OR UPDATE ON masquerade.token_cutoff FOR EACH ROW WHEN ((new.valid_from > '1970-01-01 00:00:00+00'::timestamp with time zone)) EXECUTE FUNCTION tell_of_revocation();
 CREATE TRIGGER first_password_voids_tokens AFTER INSERT ON masquerade.user_password FOR EACH ROW EXECUTE FUNCTION void_tokens_before_first_password();
 CREATE TRIGGER user_password_ends_credentials AFTER DELETE OR UPDATE OF hash, changed_at ON masquerade.user_password FOR EACH ROW EXECUTE FUNCTION end_credentials();
 CREATE TRIGGER user_password_voids_tokens AFTER DELETE OR UPDATE OF hash ON masquerade.user_password FOR EACH ROW EXECUTE FUNCTION void_tokens('user_id');

@@ -15,9 +15,10 @@ const releases = [...readText('CHANGELOG.md').matchAll(/^## (\d+\.\d+\.\d+), \d{
  * CONTRIBUTING.md tells how.
  */
 const excused: Readonly<Record<string, string>> = {
-  'audit_event has the new rule audit_event_pkey':
-    'it is wider than before: the key of a partitioned table has the time',
-  'change_log has the new rule change_log_pkey': 'the same',
+  'the table closed_relation is gone': 'nodes of 0.2 are stopped before the first of 0.3 starts',
+  'the table copied_record is gone': 'nodes of 0.2 are stopped before the first of 0.3 starts',
+  'masked_database has the new rule masked_database_not_contained_check':
+    'it is about a new column, which keeps its default there',
 }
 
 test('nodes of the last release can work over the present schema', () => {

@@ -47,7 +47,8 @@ export const owners: Readonly<Record<string, readonly string[]>> = {
     'server',
     'suspension',
   ],
-  enforcement: ['closed_relation', 'copied_record', 'enforcement_lease', 'enforcement_state', 'exempt_role'],
+  containment: ['containment_look'],
+  masks: ['enforcement_lease', 'enforcement_state', 'exempt_role', 'masked_place'],
 }
 
 export function listTables(schema: string): string[] {

@@ -1,8 +1,17 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import pg from 'pg'
 import { clause } from '../support/clause.ts'
 import { addPerson } from '../support/issuer.ts'
-import { checkAccessible, shopPage, shopPath, signIn, skipReason, usePortal } from '../support/portal.ts'
+import {
+  checkAccessible,
+  follow,
+  shopPage,
+  shopPath,
+  signIn,
+  skipReason,
+  usePortal,
+} from '../support/portal.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
 const policy = `${shopPath}/dataMaskingPolicies/Default`
@@ -13,6 +22,12 @@ describe('the pages of a database', { skip: skipReason ?? false }, () => {
   test('a column is masked with a live preview, impact and statements', async () => {
     const { id } = portal.administrator()
     await portal.send('PUT', policy, { properties: { dataMaskingState: 'Enabled', exemptPrincipals: id } })
+    const role = await portal.shop().createRole('reader')
+    await portal.shop().database.sql.unsafe(`grant select on public.customers to "${role}"`)
+    const reader = new pg.Client({ connectionString: portal.shop().urlOf('reader') })
+    await reader.connect()
+    const [session] = (await reader.query('select pg_backend_pid() as pid')).rows
+    await reader.query('begin; declare open_cursor cursor for select phone from public.customers')
     await using opened = await portal.open(portal.administrator(), `${shopPage}/data`)
     const { page } = opened
     await page.getByLabel('Find a table').fill('custom')
@@ -41,14 +56,108 @@ describe('the pages of a database', { skip: skipReason ?? false }, () => {
       .getByRole('region', { name: 'Statements' })
       .getByText(/masked_public/)
       .waitFor()
+    await drawer.getByText('1 session may go on reading raw values by an open cursor').waitFor()
+    await drawer.getByText(`SELECT pg_terminate_backend(${session.pid})`).waitFor()
     await checkAccessible(page)
     await drawer.getByRole('button', { name: 'Apply' }).click()
     await page.getByText('phone is masked now.', { exact: true }).first().waitFor()
+    await reader.end()
     await page.getByText(/^The draft of phone is stored/).waitFor()
     const { body } = await portal.send('GET', `${policy}/document`)
     const phone = body.properties.rules.find((rule: { columnName: string }) => rule.columnName === 'phone')
     assert.deepEqual([phone.maskingFunction, phone.suffixSize, phone.replacementString], ['Text', '2', '~~~'])
   })
+
+  clause(
+    'SVC-157',
+    'The overview counts databases that are Failed, Pending, or Off with rules, as those that need attention. A preview without masks in force says why, and names its masked side by what masks would show.',
+    async () => {
+      const exemptPrincipals = portal.administrator().id
+      const turn = (dataMaskingState: string) =>
+        portal.send('PUT', policy, { properties: { dataMaskingState, exemptPrincipals } })
+      const customers = `${shopPage}/data?schema=public&table=customers`
+      const role = await portal.shop().createRole('ledger', 'NOLOGIN')
+      await portal.shop().database.sql.unsafe(`grant select on public.customers to "${role}"`)
+      await turn('Disabled')
+      await using opened = await portal.open(portal.administrator(), '/')
+      const { page } = opened
+      const attention = page.locator('.figure', { hasText: 'Need attention' })
+      await attention.getByText('1', { exact: true }).waitFor()
+      await attention.getByText('shop').waitFor()
+      await page.getByRole('row', { name: /^shop Off / }).waitFor()
+
+      await follow(page, customers)
+      await page.getByText('Masking is turned off, so roles read raw values.').waitFor()
+      const off = 'Masking is off: every role reads the raw values. This is what masks would show.'
+      await page.getByText(off).waitFor()
+      await page.getByText('raw → with masks').first().waitFor()
+      await checkAccessible(page)
+      await page.getByText('With masks', { exact: true }).click()
+      await page.getByRole('columnheader', { name: 'email with masks' }).waitFor()
+      await page.getByRole('button', { name: 'Edit the mask of city' }).click()
+      await page.getByRole('columnheader', { name: 'city draft' }).waitFor()
+      await page.goto(`${portal.service().origin}${customers}&role=${role}`)
+      await page.getByText(`${role} sees raw values here: no mask holds for it.`).waitFor()
+      await page
+        .getByRole('region', { name: 'Preview' })
+        .getByText(/@example\.com$/)
+        .first()
+        .waitFor()
+      await page.getByText(/^Masking is off: every role reads the raw values\.\s*$/).waitFor()
+
+      await turn('Enabled')
+      await page.goto(portal.service().origin + customers)
+      await page.getByText('raw → masked').first().waitFor()
+      assert.equal(await page.getByText(off).count(), 0)
+      await follow(page, '/')
+      await attention.getByText('All in order').waitFor()
+    },
+  )
+
+  clause(
+    'SVC-160',
+    'The overview and the list of databases count the roles that masks do not contain (MASK-288). People lists those…',
+    async () => {
+      const copier = await portal.shop().createRole('copier', 'LOGIN REPLICATION')
+      const { id } = portal.administrator()
+      for (const dataMaskingState of ['Disabled', 'Enabled'])
+        await portal.send('PUT', policy, { properties: { dataMaskingState, exemptPrincipals: id } })
+      await using opened = await portal.open(portal.administrator(), `${shopPage}/people`)
+      const { page } = opened
+      const list = page.getByRole('list', { name: 'Roles that masks do not contain' })
+      await list.getByText(copier, { exact: true }).waitFor()
+      await list.getByText(`ALTER ROLE "${copier}" NOREPLICATION;`).waitFor()
+      await checkAccessible(page)
+
+      await follow(page, '/')
+      const figure = page.locator('.figure', { hasText: 'Not contained' })
+      await figure.getByText('shop').waitFor()
+      await page.getByRole('row', { name: /^shop Enforced \d+ [1-9]/ }).waitFor()
+
+      await follow(page, `${shopPage}/rules`)
+      const setting = page.getByRole('radiogroup', { name: 'Roles that masks would not contain' })
+      await setting.getByRole('radio', { name: 'Refuse' }).click()
+      const drawer = page.getByRole('dialog')
+      await drawer
+        .getByText(`${copier} would not be contained`)
+        .or(drawer.getByText(/^\d+ more$/))
+        .first()
+        .waitFor()
+      await checkAccessible(page)
+      await drawer.getByRole('button', { name: 'Apply' }).click()
+      await page.getByText('The setting was changed.').first().waitFor()
+      const read = async () =>
+        (await portal.send('GET', `${policy}/document?api-version=2026-11-01`)).body.properties.policy
+      assert.equal((await read()).notContained, 'refuse')
+      await portal.send('PUT', `${policy}/document?api-version=2026-11-01`, {
+        properties: {
+          policy: { ...(await read()), notContained: 'report' },
+          rules: (await portal.send('GET', `${policy}/document`)).body.properties.rules,
+        },
+      })
+      await portal.shop().database.sql.unsafe(`alter role "${copier}" noreplication`)
+    },
+  )
 
   test('recommendations are accepted in one change', async () => {
     await using opened = await portal.open(
@@ -116,7 +225,9 @@ describe('the pages of a database', { skip: skipReason ?? false }, () => {
   test('exposures have a remedy, and one that is closed goes', async () => {
     const { database, createRole } = portal.shop()
     const role = await createRole('reporter')
-    await database.sql.unsafe(`grant pg_read_all_data to "${role}"`)
+    await database.sql.unsafe(`create function public.peek() returns setof text language sql security definer
+      as 'select email from public.customers'; revoke execute on function public.peek() from public;
+      grant execute on function public.peek() to "${role}"`)
     await database.sql.unsafe(`create table public.newsletter (id int, email varchar(80));
       grant select on public.newsletter to "${role}"`)
     await using opened = await portal.open(portal.administrator(), `${shopPage}/exposures`)
@@ -124,7 +235,7 @@ describe('the pages of a database', { skip: skipReason ?? false }, () => {
     const card = page.getByRole('article').filter({ hasText: role }).first()
     await card.getByRole('region', { name: 'What closes it' }).waitFor()
     await checkAccessible(page)
-    await database.sql.unsafe(`revoke pg_read_all_data from "${role}"; drop table public.newsletter`)
+    await database.sql.unsafe(`drop function public.peek(); drop table public.newsletter`)
     await page.getByRole('button', { name: 'Look again' }).click()
     await card.waitFor({ state: 'detached' })
     const done = page.getByRole('list', { name: /^Done: / }).getByRole('listitem')

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
 import { before, describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { clause } from '../support/clause.ts'
@@ -7,6 +8,7 @@ import { fillDirectory } from '../support/directory.ts'
 import { addPerson, type Person } from '../support/issuer.ts'
 import { createMaskedDatabase } from '../support/masked-database.ts'
 import { checkAccessible, shopPage, shopPath, skipReason, usePortal } from '../support/portal.ts'
+import { runHere, settleIn } from '../support/run-here.ts'
 
 const policy = `${shopPath}/dataMaskingPolicies/Default`
 
@@ -430,6 +432,62 @@ describe('journeys through masks in the portal', { skip: skipReason ?? false }, 
       await using opened = await portal.open(portal.administrator(), '/')
       const figure = opened.page.locator('.figure', { hasText: 'Open exposures' })
       await figure.getByText(/^Unchanged since /).waitFor()
+    },
+  )
+
+  clause(
+    'SVC-150',
+    'The portal, its exports and `masquerade audit` show reads of masked columns as raw, masked and denied, with their columns…',
+    async () => {
+      const { sql } = portal.service().database
+      const columns = ['public.customers.email']
+      const reads = {
+        auditor: [{ kind: 'COPY', count: 7, raw: columns }],
+        reporter: [
+          { kind: 'SELECT', count: 40, masked: columns },
+          { kind: 'SELECT', count: 3, denied: ['public.customers.ssn'] },
+        ],
+      }
+      await sql`delete from audit_event where action = 'gateway/touch'`
+      for (const [role, statements] of Object.entries(reads)) {
+        const actor = { kind: 'databaseRole', objectId: role, applicationId: '' }
+        await sql`insert into audit_event (tenant_id, actor, action, target, after)
+          select tenant_id, ${sql.json(actor)}, 'gateway/touch', ${shopPath.toLowerCase()}, ${sql.json({ role, statements })}
+          from first_start`
+      }
+      await using opened = await portal.open(portal.administrator(), '/')
+      const { page } = opened
+      const card = page.locator('.card', { hasText: 'Who read raw values' })
+      await card.locator('canvas').waitFor()
+      assert.deepEqual(await card.locator('dt, dd').allInnerTexts(), [
+        ...['Raw reads', '7', 'Masked reads', '40', 'Denied reads', '3'],
+      ])
+      assert.deepEqual(await card.getByRole('listitem').allInnerTexts(), [
+        'auditor\n7 raw',
+        'reporter\n40 masked · 3 denied',
+      ])
+      await checkAccessible(page)
+      await page.goto(`${portal.service().origin}${shopPage}/activity?kind=touch`)
+      const rows = page.getByRole('row')
+      await rows.filter({ hasText: /Read raw values.*raw: public\.customers\.email/s }).waitFor()
+      const both = /Read masked values.*masked: public\.customers\.email; denied: public\.customers\.ssn/s
+      await rows.filter({ hasText: both }).waitFor()
+      const [saved] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('button', { name: 'Export CSV' }).click(),
+      ])
+      const csv = await readFile(await saved.path(), 'utf8')
+      assert.match(csv, /"auditor","Read raw values","raw: public\.customers\.email"/)
+      await page.goto(`${portal.service().origin}/audit?tab=masking&what=touch`)
+      const chart = page.locator('.touch-chart').getByRole('listitem')
+      await chart.first().getByText('7 raw · 40 masked').waitFor()
+      await chart.last().getByText('3 denied').waitFor()
+      await checkAccessible(page)
+      const told = await runHere(['audit', '--what', 'touch'], {
+        environment: await settleIn(portal.service()),
+      })
+      assert.match(told.stdout, /auditor\s+gateway\/touch raw\s/, told.stderr)
+      assert.match(told.stdout, /reporter\s+gateway\/touch masked denied\s/)
     },
   )
 

@@ -121,7 +121,7 @@ describe('the portal in a hurry, in bulk, and when a sign-in ends', { skip: skip
     // A role at the database alone would hide entries from before there was this database.
     await using opened = await portal.open(portal.administrator(), `${shopPage}/activity?kind=touch`)
     const { page } = opened
-    await page.getByText('250 reads of masked columns in the last 30 days').waitFor()
+    await page.getByText('250 entries about masked columns in the last 30 days').waitFor()
     await page.getByRole('button', { name: 'Export the 200 loaded as CSV' }).waitFor()
     const readChart = () => page.evaluate("document.querySelector('canvas')?.toDataURL()")
     await page.locator('canvas').waitFor()
@@ -133,7 +133,7 @@ describe('the portal in a hurry, in bulk, and when a sign-in ends', { skip: skip
     await page.getByRole('radio', { name: 'Changes' }).click()
     await page.getByText(/^\d+ changes in the last 30 days$/).waitFor()
     await page.getByRole('cell', { name: 'Created rule' }).first().waitFor()
-    assert.equal(await page.getByRole('cell', { name: 'Read masked columns' }).count(), 0)
+    assert.equal(await page.getByRole('cell', { name: 'Touched masked columns' }).count(), 0)
     await checkAccessible(page)
   })
 

@@ -7,6 +7,8 @@ import { checkAccessible, follow, shopPage, signIn, skipReason, usePortal } from
 import { createEmptyDatabase } from '../support/postgres.ts'
 import { holdsFor } from '../support/wait-until.ts'
 
+const isAll = process.env.MASQUERADE_TEST_ALL !== undefined
+
 describe('the portal in a browser', { skip: skipReason ?? false }, () => {
   const portal = usePortal()
 
@@ -188,7 +190,7 @@ describe('the portal in a browser', { skip: skipReason ?? false }, () => {
         [person('groups')]: 'Analysts',
         [person('rights')]: 'No role, no database role and no exemption',
         [person('applications')]: 'No application',
-        [person('signIns')]: 'No sign-in yet',
+        [person('signIns')]: 'No sign-in in the log',
         [person('extensions')]: 'No extension',
         '/groups': 'Data readers',
         [group('members')]: 'ada.lovelace',
@@ -204,10 +206,10 @@ describe('the portal in a browser', { skip: skipReason ?? false }, () => {
         [application('owners')]: 'No owner',
         [application('rights')]: 'No role, no database role and no exemption',
       }
-      for (const [address, text] of Object.entries(pages)) {
+      for (const [at, [address, text]] of Object.entries(pages).entries()) {
         await follow(page, address)
         await page.locator('#content').getByText(text).filter({ visible: true }).first().waitFor()
-        await checkAccessible(page, true)
+        await checkAccessible(page, isAll || at % 6 === 0)
       }
     },
   )

@@ -2,8 +2,7 @@ import { after, before } from 'node:test'
 import pino from 'pino'
 import { Registry } from 'prom-client'
 import type { Database } from '../../src/db/database.ts'
-import { readGatewayVersion, readMaskedFor } from '../../src/enforcement/per-role/read-masked.ts'
-import { reconcile } from '../../src/enforcement/reconcile.ts'
+import { readGatewayVersion, readMaskedFor } from '../../src/findings/per-role/read-masked.ts'
 import { type Gateway, openGateway } from '../../src/gateway/gateway.ts'
 import { createGatewayMetrics } from '../../src/gateway/metrics.ts'
 import type {
@@ -15,6 +14,7 @@ import type {
 } from '../../src/gateway/ports.ts'
 import { createCa, issueCertificate } from '../../src/http/local-ca.ts'
 import type { TokenGrounds } from '../../src/kernel/token-grounds.ts'
+import { takeTurn } from '../../src/masks/turn.ts'
 import type { ClusterName } from './cluster.ts'
 import { createMaskedDatabase, policy } from './masked-database.ts'
 
@@ -99,8 +99,10 @@ export async function openBareGateway(
       readVersion: () => readGatewayVersion(database.sql),
       findWouldMask: async () => [],
       checkToken: async () => ({ kind: 'refused' }),
-      findCredential: async () => null,
-      recordProof: async () => {},
+      admitLogin: async () => ({ waitSeconds: 0, isTaken: false, isKnown: false }),
+      endLogin: async () => {},
+      findCredential: async () => ({ verifier: '', principal: undefined }),
+      noteUse: async () => {},
       prepareLogin: async () => ({ kind: 'noRole' }),
       findRevoked: async (tokens) => tokens.map(() => false),
       endBackends: async () => {},
@@ -124,7 +126,7 @@ export function useBareGateway(cluster: ClusterName): (isThrough: boolean) => st
   before(async () => {
     target = await createMaskedDatabase(cluster)
     await target.createRole('analyst')
-    await reconcile(target.database, policy([]))
+    await takeTurn(target.database, policy([]))
     gateway = await openBareGateway(target.database, target.url)
   })
   after(async () => {

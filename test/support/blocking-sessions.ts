@@ -1,4 +1,3 @@
-import type { ClusterName } from './cluster.ts'
 import { hasAllVariants } from './postgres.ts'
 
 /** On PostgreSQL 15 a lock on a table keeps no grant from being changed; another grant does, on every version. */
@@ -13,4 +12,4 @@ const bindings = [
 const mostUsual = bindings.filter(({ isSuperuser, endsSessions }) => !isSuperuser && endsSessions)
 
 /** The roles that the service connects as, where sessions are in its way. */
-export const bindingsAt = (cluster: ClusterName) => (hasAllVariants(cluster) ? bindings : mostUsual)
+export const bindingsAtHand = hasAllVariants ? bindings : mostUsual

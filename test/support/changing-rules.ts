@@ -1,6 +1,6 @@
 import { after, afterEach, before } from 'node:test'
-import { reconcile } from '../../src/enforcement/reconcile.ts'
 import type { Gateway } from '../../src/gateway/gateway.ts'
+import { takeTurn } from '../../src/masks/turn.ts'
 import { message } from '../../src/wire/messages.ts'
 import { openBareGateway } from './bare-gateway.ts'
 import { policy, rule } from './masked-database.ts'
@@ -33,7 +33,7 @@ export function useChangingRules() {
   })
   const setRules = async (...columns: string[]) => {
     const rules = columns.map((column) => rule(column, 'Email'))
-    await reconcile(opened().target.database, policy(rules))
+    await takeTurn(opened().target.database, policy(rules))
     await opened().gateway.refresh('one')
   }
   afterEach(() => setRules())

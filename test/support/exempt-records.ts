@@ -1,10 +1,6 @@
 import type { Sql } from '../../src/db/sql.ts'
-import {
-  createExemptRoleStore,
-  type StoredRole,
-  selectRecords,
-} from '../../src/enforcement/grants/settle-exempt.ts'
 import { lockDatabase } from '../../src/masking/databases/database-row.ts'
+import { createExemptRoleStore, type StoredRole, selectRecords } from '../../src/masks/read/judge-exempt.ts'
 
 /** What enforcement knows about the exempt entries of a database, as a turn reads and writes it. */
 export function openExemptRecords(sql: Sql, databaseId: string) {

@@ -13,12 +13,13 @@ export async function askDuring<T>(
   let asked: Promise<T> | undefined
   await database.transaction(async (tx) => {
     await work(tx)
+    const [own] = await tx<{ pid: number }[]>`select pg_backend_pid() as pid`
     asked = ask()
     // Awaited below: until then a refusal is no unhandled one.
     asked.catch(() => {})
     await waitUntil('the transaction is waited for', async () => {
       const waiting = await database.sql`
-        select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+        select from pg_stat_activity where ${own?.pid ?? 0} = any(pg_blocking_pids(pid))`
       return waiting.count > 0
     })
     await meanwhile?.()

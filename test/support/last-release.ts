@@ -16,6 +16,11 @@ export function findLastRelease(): string | undefined {
   return tags.find((tag) => /^v\d+\.\d+\.\d+$/.test(tag)) ?? (commit || undefined)
 }
 
+/** The commit of a release; undefined where this checkout has no history. */
+export function findRelease(version: string): string | undefined {
+  return git('log', '--format=%H', `--grep=^Release ${version}$`).split('\n')[0] || undefined
+}
+
 export interface Release extends Disposable {
   /** The file that runs its command line. */
   readonly program: string

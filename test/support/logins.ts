@@ -2,8 +2,10 @@ import { createHmac, randomUUID } from 'node:crypto'
 import pino from 'pino'
 import type { Database } from '../../src/db/database.ts'
 import { loginRoleName } from '../../src/directory/principals/login-role.ts'
-import { type LoginKeys, type LoginRights, Logins } from '../../src/enforcement/logins/logins.ts'
-import type { Target } from '../../src/enforcement/policy.ts'
+import { Logins } from '../../src/logins/logins.ts'
+import type { LoginKeys } from '../../src/logins/mark.ts'
+import type { LoginRights } from '../../src/masks/control/source.ts'
+import type { Target } from '../../src/masks/policy.ts'
 import { writeVerifier } from '../../src/wire/scram.ts'
 
 export const derivePassword = (password: string, salt: Buffer) => ({
@@ -35,7 +37,6 @@ export function createTestLogins(database: Database, options: TestLoginsOptions 
       keys,
       bindingOf: () => '1',
       readExemptElsewhere: async () => () => false,
-      askForTurn: () => {},
       log: pino({ level: 'silent' }),
       source: {
         find: async (id) => (bound.has(id) ? {} : null),

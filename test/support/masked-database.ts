@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import type { Row } from '../../src/db/sql.ts'
-import type { Policy, Rule } from '../../src/enforcement/policy.ts'
-import type { Mask, MaskingFunction } from '../../src/enforcement/twins/masks.ts'
+import type { Mask, MaskingFunction, Policy, Rule } from '../../src/masks/policy.ts'
 import type { ClusterName } from './cluster.ts'
 import { createEmptyDatabase } from './postgres.ts'
 
@@ -49,10 +48,11 @@ export async function createMaskedDatabase(cluster?: ClusterName) {
       for (const database of opened) await database.close()
       const cleanup = openDatabase({ url: target.url.replace(/[^/]*$/, 'postgres'), poolSize: 1 })
       const name = target.url.replace(/^.*\//, '')
+      const [own] = await cleanup.sql`select oid::int8 as oid from pg_database where datname = ${name}`
       await target[Symbol.asyncDispose]()
       for (const each of made) await cleanup.sql.unsafe(`drop role if exists "${each}"`).catch(() => {})
       const twins = await cleanup.sql<{ role: string }[]>`
-        select rolname::text as role from pg_roles where rolname ~ ${`^masquerade_twins_(.*_)?${name}$`}`
+        select rolname::text as role from pg_roles where rolname ~ ${`^masquerade_twins_((.*_)?${name}|${own?.oid ?? name}_[0-9]+)$`}`
       for (const { role } of twins) await cleanup.sql.unsafe(`drop role if exists "${role}"`).catch(() => {})
       await cleanup.close()
     },

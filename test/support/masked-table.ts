@@ -1,5 +1,5 @@
-import { reconcile } from '../../src/enforcement/reconcile.ts'
 import type { Gateway } from '../../src/gateway/gateway.ts'
+import { takeTurn } from '../../src/masks/turn.ts'
 import { createMaskedDatabase, policy, rule } from './masked-database.ts'
 
 export const rawEmail = 'ann@example.com'
@@ -12,7 +12,7 @@ export async function createMaskedTable(rules = [rule('public.t.email', 'Email')
   await target.database.sql.unsafe(`
     create table public.t (id int, email text); insert into public.t values (1, '${rawEmail}');
     grant select, insert on public.t to "${analyst}"`)
-  await reconcile(target.database, policy(rules))
+  await takeTurn(target.database, policy(rules))
   return {
     ...target,
     analyst,

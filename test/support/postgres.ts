@@ -13,21 +13,16 @@ export function listClusters(): ClusterName[] {
   return clusters.map(({ name }) => name)
 }
 
-/** Defines the same tests once for each PostgreSQL at hand. */
+/** Defines tests of what versions of PostgreSQL may treat differently: `npm test` runs them on the first, `npm run test:all` on each. */
 export function forEachCluster(define: (cluster: ClusterName) => void): void {
-  for (const { name } of clusters) describe(`on ${name}`, () => define(name))
+  for (const { name } of process.env.MASQUERADE_TEST_ALL ? clusters : clusters.slice(0, 1))
+    describe(`on ${name}`, () => define(name))
 }
 
-/** For what no version does differently: `npm test` runs it on the first cluster, `npm run test:all` on each. */
-export function forUsualCluster(define: (cluster: ClusterName) => void): void {
-  if (process.env.MASQUERADE_TEST_ALL) forEachCluster(define)
-  else describe(`on ${usualCluster()}`, () => define(usualCluster()))
-}
+export { forEachCluster as forUsualCluster }
 
-/** For variants of tests on each cluster: `npm test` runs one variant on others than the first, `test:all` runs all. */
-export function hasAllVariants(cluster: ClusterName): boolean {
-  return process.env.MASQUERADE_TEST_ALL !== undefined || cluster === usualCluster()
-}
+/** For variants of tests, such as kinds of bindings: `npm test` runs the most usual, `npm run test:all` each. */
+export const hasAllVariants = process.env.MASQUERADE_TEST_ALL !== undefined
 
 /** A database of its own with every migration applied. `await using` drops it. */
 export async function createTestDatabase(cluster = usualCluster()): Promise<TestDatabase> {

@@ -3,7 +3,7 @@ import type { Database } from '../../src/db/database.ts'
 import type { ClusterName } from './cluster.ts'
 import { findDumpPrograms } from './dump-programs.ts'
 
-/** Every privilege in a database, default ones spelled out, with who gave it. Comparable whatever the order. */
+/** Every privilege in a database, default ones spelled out. Comparable whatever the order, and whoever granted it. */
 export async function listPrivileges({ sql }: Database, roles: readonly string[]): Promise<string[]> {
   const rows = await sql<{ line: string }[]>`
     with acls as (
@@ -20,9 +20,9 @@ export async function listPrivileges({ sql }: Database, roles: readonly string[]
       union all select 'database', coalesce(datacl, acldefault('d', datdba)) from pg_database where datname = current_database()
       union all select 'default ' || defaclrole::regrole || ' ' || defaclnamespace || ' ' || defaclobjtype::text, defaclacl from pg_default_acl
     )
-    select format('%s: %s to %s by %s%s', what, a.privilege_type, a.grantee::regrole, a.grantor::regrole,
-      case when a.is_grantable then ' with grant option' end) as line
-    from acls, aclexplode(acl) a
+    select format('%s: %s to %s%s', what, a.privilege_type, a.grantee::regrole,
+      case when bool_or(a.is_grantable) then ' with grant option' end) as line
+    from acls, aclexplode(acl) a group by what, a.privilege_type, a.grantee
     union all
     select format('%s is a member of %s', m.member::regrole, m.roleid::regrole) from pg_auth_members m
     where m.member::regrole::text = any(${roles}) or m.roleid::regrole::text = any(${roles})

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before } from 'node:test'
 import pg from 'pg'
-import type { ObservedColumn } from '../../src/enforcement/per-role/read-sources.ts'
-import { reconcile } from '../../src/enforcement/reconcile.ts'
+import type { ObservedColumn } from '../../src/findings/per-role/read-sources.ts'
+import { takeTurn } from '../../src/masks/turn.ts'
 import type { ClusterName } from './cluster.ts'
 import { createMaskedDatabase, policy, rule } from './masked-database.ts'
 import { openWatchedGateway } from './watched-gateway.ts'
@@ -31,12 +31,15 @@ export async function watchSteps(gateway: WatchedGateway, name: string, steps: r
         )
     await client.end()
   })
-  const columns = (how: 'raw' | 'masked' | 'written') => [...new Set(touches.flatMap((each) => each[how]))]
+  const columns = (how: 'raw' | 'masked' | 'written' | 'denied') => [
+    ...new Set(touches.flatMap((each) => each[how])),
+  ]
   return {
     shown,
     raw: columns('raw'),
     masked: columns('masked'),
     written: columns('written'),
+    denied: columns('denied'),
     isUnparsed: touches.some((each) => each.isUnparsed),
   }
 }
@@ -72,7 +75,7 @@ export function useWatchedDatabase(
     /** Masks these columns for all roles but the exempt ones. */
     async mask(columns: readonly string[], exempt: readonly string[]): Promise<void> {
       const rules = columns.map((column) => rule(column, 'Email'))
-      await reconcile(target.database, policy(rules, exempt.map(target.role)))
+      await takeTurn(target.database, policy(rules, exempt.map(target.role)))
     },
     watch,
     /** The last statement shows the raw value, and the audit has it. */

@@ -1,5 +1,5 @@
-import { readMaskedFor } from '../../src/enforcement/per-role/read-masked.ts'
-import type { ObservedColumn } from '../../src/enforcement/per-role/read-sources.ts'
+import { readMaskedFor } from '../../src/findings/per-role/read-masked.ts'
+import type { ObservedColumn } from '../../src/findings/per-role/read-sources.ts'
 import type { GatewayPorts, SessionEvent } from '../../src/gateway/ports.ts'
 import { openBareGateway } from './bare-gateway.ts'
 import type { createMaskedDatabase } from './masked-database.ts'

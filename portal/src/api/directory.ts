@@ -39,6 +39,14 @@ const userProperties = [
 
 export type User = Selected<'user', (typeof userProperties)[number], 'userPrincipalName'>
 
+/**
+ * False where the reader sees names alone. The service then leaves the other properties null, and this one is null
+ * in no other case.
+ */
+export function isWhole({ accountEnabled }: Pick<User, 'accountEnabled'>): boolean {
+  return typeof accountEnabled === 'boolean'
+}
+
 const groupProperties = [
   'id',
   'displayName',

@@ -19,11 +19,15 @@ export type Impact = Schema<'impact'>
 export type Recommendation = Schema<'recommendation'>
 export type Exposure = Schema<'exposure'>
 export type ClosedExposure = Schema<'closedExposure'>
+export type RoleVerdict = Schema<'roleVerdict'>
 export type MaskingFunction = Recommendation['maskingFunction']
 export type Mask = Pick<
   Recommendation,
   'maskingFunction' | 'numberFrom' | 'numberTo' | 'prefixSize' | 'suffixSize' | 'replacementString'
 >
+
+/** The version whose documents have every setting of a policy. */
+const ownVersion = 'api-version=2026-11-01'
 
 /** In the order of the editor. */
 export const maskingFunctions: readonly MaskingFunction[] = [
@@ -53,14 +57,16 @@ export function policyPathOf(place: DatabasePlace): string {
   return `${pathOf(place)}/dataMaskingPolicies/Default`
 }
 
+function documentPathOf(place: DatabasePlace): string {
+  return `${policyPathOf(place)}/document?${ownVersion}`
+}
+
 /** Rules, policy and exemptions of a database: every change of the portal is a change of this document. */
 export function documentQuery(place: DatabasePlace) {
   return queryOptions({
     queryKey: ['database', pathOf(place), 'document'],
     queryFn: async ({ signal }): Promise<MaskingDocument> => {
-      const { body, headers } = await send<MaskingDocument>('GET', `${policyPathOf(place)}/document`, {
-        signal,
-      })
+      const { body, headers } = await send<MaskingDocument>('GET', documentPathOf(place), { signal })
       return pickDocument({ ...body, tag: headers.get('etag') ?? '' })
     },
   })
@@ -76,7 +82,7 @@ export async function putDocument(
   tag: string,
 ): Promise<string> {
   const { queryKey } = documentQuery(place)
-  const { body, headers } = await send<MaskingDocument>('PUT', `${policyPathOf(place)}/document`, {
+  const { body, headers } = await send<MaskingDocument>('PUT', documentPathOf(place), {
     body: { properties },
     headers: { 'if-match': tag },
   })
@@ -93,8 +99,10 @@ function pickDocument({ tag, properties, exemptions }: MaskingDocument): Masking
 export function impactQuery(place: DatabasePlace, properties: DocumentProperties) {
   return queryOptions({
     queryKey: ['database', pathOf(place), 'impact', properties],
-    queryFn: async ({ signal }) =>
-      (await send<Impact>('POST', `${policyPathOf(place)}/impact`, { body: { properties }, signal })).body,
+    queryFn: async ({ signal }) => {
+      const path = `${policyPathOf(place)}/impact?${ownVersion}`
+      return (await send<Impact>('POST', path, { body: { properties }, signal })).body
+    },
     staleTime: 0,
     gcTime: 0,
   })
@@ -120,6 +128,21 @@ export function exposuresQuery(place: DatabasePlace) {
   return queryOptions({
     queryKey: ['database', pathOf(place), 'exposures'],
     queryFn: ({ signal }) => get<Exposures>(`${policyPathOf(place)}/exposures`, signal),
+    staleTime: 30_000,
+  })
+}
+
+interface Containment {
+  /** The first page of the roles that are not contained. */
+  readonly value: readonly RoleVerdict[]
+  readonly notContained: number
+}
+
+export function containmentQuery(place: DatabasePlace) {
+  return queryOptions({
+    queryKey: ['database', pathOf(place), 'containment'],
+    queryFn: ({ signal }) =>
+      get<Containment>(`${policyPathOf(place)}/containment?verdict=NotContained&${ownVersion}`, signal),
     staleTime: 30_000,
   })
 }

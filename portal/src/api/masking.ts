@@ -4,6 +4,7 @@ import type { Schema } from './described.ts'
 
 export type VisibleDatabase = Schema<'visibleDatabase'>
 export type EnforcementState = VisibleDatabase['properties']['enforcement']['state']
+export type QueryableDatabase = Schema<'queryableDatabase'>
 type RolePermissions = Schema<'rolePermissions'>
 
 interface MaskingPage<T> {
@@ -19,9 +20,14 @@ export interface DatabasePlace {
   readonly database: string
 }
 
-export function placeOf({ name, properties }: VisibleDatabase): DatabasePlace {
+export function placeOf({ name, properties }: VisibleDatabase | QueryableDatabase): DatabasePlace {
   const { subscriptionId, resourceGroupName, serverName } = properties
   return { subscription: subscriptionId, group: resourceGroupName, server: serverName, database: name }
+}
+
+/** Masking that is off is no fault, unless rules wait for it. */
+export function needsAttention({ properties: { enforcement, ruleCount } }: VisibleDatabase): boolean {
+  return ['Failed', 'Pending'].includes(enforcement.state) || (enforcement.state === 'Off' && ruleCount > 0)
 }
 
 export function pathOf({ subscription, group, server, database }: DatabasePlace): string {
@@ -42,6 +48,15 @@ async function getAllPages<T>(path: string, signal: AbortSignal): Promise<readon
 export const databasesQuery = queryOptions({
   queryKey: ['databases'],
   queryFn: ({ signal }) => getAllPages<VisibleDatabase>('/providers/Vendor.Sql/databases', signal),
+})
+
+/** The databases that the person may query as themselves, whether or not a masking role lets them see more. */
+export const queryableQuery = queryOptions({
+  queryKey: ['queryable databases'],
+  queryFn: async ({ signal }) => {
+    const path = '/providers/Vendor.Sql/queryableDatabases?api-version=2026-11-01'
+    return (await get<MaskingPage<QueryableDatabase>>(path, signal)).value
+  },
 })
 
 /** The sample shop that a first start brings. */

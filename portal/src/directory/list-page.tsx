@@ -3,7 +3,7 @@ import type { LucideIcon } from 'lucide-react'
 import { type ReactNode, useRef, useState } from 'react'
 import { type Named, useDirectoryList } from '../api/directory.ts'
 import { type Change, ChangeDrawer } from '../change/change-drawer.tsx'
-import { Readable, type ReadableArea } from '../session/readable.tsx'
+import { Readable, type ReadableArea, useReads } from '../session/readable.tsx'
 import { type Right, useRight } from '../session/rights.ts'
 import { t } from '../texts/index.ts'
 import { Button } from '../ui/button.tsx'
@@ -124,6 +124,8 @@ function Rows<Row extends Named>({
   const { q, state, type } = filter
   const { query, more, isStale } = useDirectoryList<Row>(list.pathOf({ q: useDebounced(q), state, type }))
   const mayRestore = useRight(restore.right)
+  // The service refuses filters by what the reader may not see.
+  const mayFilter = useReads('directory')
   // Rows of the filter before stay until the answer: they keep their own columns.
   const shownState = useRef(state)
   if (!isStale) shownState.current = state
@@ -139,13 +141,15 @@ function Rows<Row extends Named>({
           value={q ?? ''}
           onChange={({ target }) => onFilter({ q: target.value })}
         />
-        <SelectField
-          label={t.directory.state}
-          value={state ?? 'all'}
-          choices={choicesOf(states)}
-          onChange={(next) => onFilter({ state: next })}
-        />
-        {types && (
+        {mayFilter && (
+          <SelectField
+            label={t.directory.state}
+            value={state ?? 'all'}
+            choices={choicesOf(states)}
+            onChange={(next) => onFilter({ state: next })}
+          />
+        )}
+        {mayFilter && types && (
           <SelectField
             label={t.directory.type}
             value={type ?? 'all'}

@@ -5,6 +5,7 @@ import { directoryPath, type Listed, type Named, objectQuery, searchFor } from '
 import { t } from '../texts/index.ts'
 import { useDebounced } from '../ui/debounced.ts'
 import { SearchField } from '../ui/field.tsx'
+import { FaultNotice } from '../ui/states.tsx'
 import { ObjectIcon } from './object-link.tsx'
 
 export type Pickable = 'users' | 'groups' | 'servicePrincipals'
@@ -47,7 +48,7 @@ export function PrincipalPicker({
 }) {
   const [text, setText] = useState('')
   const settled = useDebounced(text)
-  const { data = [] } = useQuery({
+  const { data: found, error } = useQuery({
     queryKey: ['directory', 'pick', sets, settled],
     queryFn: async ({ client }) => {
       const lists = await Promise.all(
@@ -60,6 +61,7 @@ export function PrincipalPicker({
     },
     placeholderData: (before) => before,
   })
+  const data = found ?? []
   const isPicked = ({ id }: Named) => picked.some((one) => one.id === id)
   const toggle = (one: Named) => {
     if (isPicked(one)) onPick(picked.filter(({ id }) => id !== one.id))
@@ -92,7 +94,8 @@ export function PrincipalPicker({
             {isPicked(one) && <Check size={14} aria-hidden />}
           </button>
         ))}
-        {data.length === 0 && others.length === 0 && (
+        {error && <FaultNotice error={error} />}
+        {found?.length === 0 && others.length === 0 && (
           <p className="quiet small" role="status">
             {t.shell.nothingFound}
           </p>

@@ -10,7 +10,7 @@ export const activity = {
   filter: 'Kind of event',
   filters: {
     all: 'All',
-    touch: 'Masked data read',
+    touch: 'Masked columns',
     preview: 'Previews',
     session: 'Sessions',
     change: 'Changes',
@@ -21,7 +21,7 @@ export const activity = {
   details: 'Details',
   counted: {
     all: ['event', 'events'],
-    touch: ['read of masked columns', 'reads of masked columns'],
+    touch: ['entry about masked columns', 'entries about masked columns'],
     preview: ['preview', 'previews'],
     session: ['event of sessions', 'events of sessions'],
     change: ['change', 'changes'],
@@ -46,9 +46,26 @@ export const activity = {
   } as Readonly<Record<string, string>>,
   actions: {
     previewTable: 'Previewed a table',
-    'gateway/touch': 'Read masked columns',
+    'gateway/touch': 'Touched masked columns',
     'gateway/connect': 'Logged in at the gateway',
     'gateway/disconnect': 'Left the gateway',
-    'gateway/refuse': 'Was refused at the gateway',
+    'gateway/refuse': 'Failed to log in at the gateway',
   } as Readonly<Record<string, string>>,
+  touched: {
+    raw: 'Read raw values',
+    wouldMask: 'Read raw values',
+    masked: 'Read masked values',
+    denied: 'Was denied masked columns',
+    written: 'Wrote masked columns',
+    unparsed: 'Ran a statement that was not looked into',
+  },
+  refused: (name: string, from: string, count: number) =>
+    [name, from && `from ${from}`, count > 1 && `${count.toLocaleString()} times`].filter(Boolean).join(', '),
+  touchedColumns: {
+    raw: 'raw',
+    wouldMask: 'raw, masked once enforced',
+    masked: 'masked',
+    denied: 'denied',
+    written: 'written',
+  },
 } as const

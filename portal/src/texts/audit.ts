@@ -34,8 +34,9 @@ export const audit = {
   loaded: (count: number) => (count === 1 ? 'One entry loaded' : `${count.toLocaleString()} entries loaded`),
   whoName: 'Beginning of a name',
   whatPart: 'Part of the action, such as rules',
-  touchedTitle: 'Masked columns touched',
-  touchedHint: 'How often columns with a mask were read through the gateway, in the entries loaded below.',
+  touchedTitle: 'Masked columns read',
+  touchedHint:
+    'How often columns with a mask were read raw, read masked, or denied, through the gateway, in the entries loaded below.',
   columns: 'Columns',
   statements: 'Times',
   maskingNeeds: 'These entries are for people with the masking role Reader at this scope or above.',

@@ -17,6 +17,10 @@ export const impact = {
     count === 1
       ? '1 session ends, because it may hold raw values'
       : `${count} sessions end, because they may hold raw values`,
+  reading: (count: number) =>
+    count === 1
+      ? '1 session may go on reading raw values by an open cursor, until this ends it'
+      : `${count} sessions may go on reading raw values by open cursors, until these end them`,
   closed: (relation: string) => `${relation} is closed to masked roles`,
   exempt: 'Exempt it',
   exemptRole: (role: string) => `Exempt ${role}`,

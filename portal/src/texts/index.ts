@@ -3,6 +3,8 @@ import { activity } from './activity.ts'
 import { applications } from './applications.ts'
 import { audit } from './audit.ts'
 import { changes } from './changes.ts'
+import { connect } from './connect.ts'
+import { containment } from './containment.ts'
 import { credentials } from './credentials.ts'
 import { data } from './data.ts'
 import { database } from './database.ts'
@@ -35,6 +37,7 @@ export const t = {
   data,
   rules,
   exposures,
+  containment,
   impact,
   directory,
   persons,
@@ -43,6 +46,7 @@ export const t = {
   applications,
   roles,
   credentials,
+  connect,
   audit,
   system,
   access,

@@ -36,6 +36,7 @@ export const rules = {
   turnOn: 'Turn masking on',
   turnOffDone: 'Masking is off: all values are shown.',
   turnOnDone: 'Masking is on.',
+  storedAlone: 'Stored. Nothing is masked while masking is off or only observed.',
   select: (name: string) => `Select the rule ${name}`,
   policy: 'Policy',
   policyOff: 'Masking is off: the rules are kept and nothing is masked.',

@@ -18,7 +18,7 @@ export const shell = {
   masking: 'Masking',
   operations: 'Operations',
   search: 'Search…',
-  nothingFound: 'Nothing was found. Try fewer letters.',
+  nothingFound: 'Nothing was found that you may see. Try fewer letters.',
   account: (name: string) => `Account of ${name}`,
   signOut: 'Sign out',
   theme: 'Theme',

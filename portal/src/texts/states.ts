@@ -26,6 +26,7 @@ export const states = {
   loadingMore: 'Loading more…',
   tooLong: (most: number, present: number) => `At most ${most} characters; these are ${present}.`,
   none: 'None',
+  unknown: 'Unknown',
   search: 'Search',
   clear: 'Clear',
   selectAll: 'Select all rows',

@@ -9,7 +9,7 @@ export const welcome = {
   shopText:
     'A database with customers, cards and staff is bound already, and six of its columns are masked. See the same rows with two pairs of eyes.',
   shopOpen: 'Open the sample shop',
-  shopNone: 'This installation has no sample shop.',
+  shopNone: 'No sample shop that you may see.',
   bindTitle: 'Bind your own database',
   bindText: 'Nothing in it changes until you add the first mask and confirm it.',
   bind: 'Bind a database',

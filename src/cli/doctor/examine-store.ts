@@ -7,10 +7,11 @@ import {
   findAdministratorRole,
   listEnabledPrincipals,
 } from '../../directory/rights/remaining-administrators.ts'
-import { listStates } from '../../enforcement/states/list-states.ts'
 import { countOf } from '../../kernel/count-of.ts'
+import { nameState } from '../../kernel/enforcement-state.ts'
 import { OperatorError } from '../../kernel/operator-error.ts'
 import { selectBound } from '../../masking/binding/find-bound.ts'
+import { listStates } from '../../masks/control/states/list-states.ts'
 import type { Settings } from '../../settings.ts'
 import { startCommand } from '../invocation.ts'
 import { addressOf, readTenant } from '../operator.ts'
@@ -149,7 +150,7 @@ async function examineDatabases({ sql }: Database, isWanted: (id: string) => boo
   if (found.length === 0)
     return [warning('bound databases', 'None is bound: nothing is masked.', 'masquerade database bind')]
   return found.map(({ id, state, since, reason, notes }) => {
-    const words = `${state}${since === null ? '' : ` since ${since}`}${reason === null ? '' : `. ${showText(reason)}`}`
+    const words = `${nameState(state)}${since === null ? '' : ` since ${since}`}${reason === null ? '' : `. ${showText(reason)}`}`
     const check = `masks of ${id}`
     const show = `masquerade policy show -d ${quoteArgument(id)}`
     if (state === 'Failed') return problem(check, words, show)
@@ -157,6 +158,7 @@ async function examineDatabases({ sql }: Database, isWanted: (id: string) => boo
     if (state === 'Enforced' && notes > 0)
       return warning(check, `${words}. ${countOf(notes, 'note')} about it.`, show)
     if (state === 'Enforced') return ok(check, words)
-    return warning(check, words, `masquerade policy enable -d ${quoteArgument(id)}`)
+    const next = state === 'NoRules' ? 'recommendations' : 'policy enable'
+    return warning(check, words, `masquerade ${next} -d ${quoteArgument(id)}`)
   })
 }

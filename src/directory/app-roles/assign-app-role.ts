@@ -11,6 +11,7 @@ import type { EntityContext } from '../entities/entity-set.ts'
 import { describeWrite, type WriteContext } from '../entities/entity-write.ts'
 import { entitySchema } from '../entities/schemas.ts'
 import { contextOf, showEntity } from '../entities/show-entity.ts'
+import { typedObject } from '../entities/type-names.ts'
 import { lockReferences } from '../membership/lock-references.ts'
 import { resources } from '../objects/kinds/resources.ts'
 import type { DirectoryObject } from '../objects/object-store.ts'
@@ -21,15 +22,11 @@ import { type Assignable, canHold } from './app-roles.ts'
 import { type AssignmentCollection, findHolder } from './collections.ts'
 
 const guid = Type.String({ maxLength: 36 })
-const newAssignment = Type.Object(
-  {
-    '@odata.type': Type.Optional(Type.String()),
-    principalId: guid,
-    resourceId: guid,
-    appRoleId: guid,
-  },
-  { additionalProperties: false },
-)
+const newAssignment = typedObject(['appRoleAssignment'], {
+  principalId: guid,
+  resourceId: guid,
+  appRoleId: guid,
+})
 
 export function assignAppRole(collection: AssignmentCollection) {
   const { path, name, side, permissions } = collection

@@ -3,6 +3,7 @@ import { noContent, ok } from '../../api/operation.ts'
 import { fail } from '../../kernel/problem.ts'
 import { isUuid } from '../../kernel/uuid.ts'
 import { describeWrite } from '../entities/entity-write.ts'
+import { typedObject } from '../entities/type-names.ts'
 import { findObject } from '../objects/object-store.ts'
 import { operation } from '../operation.ts'
 import { beforeWrite } from '../write-rules/before-write.ts'
@@ -36,14 +37,11 @@ export const addPassword = operation({
   body: Type.Object(
     {
       passwordCredential: Type.Optional(
-        Type.Object(
-          {
-            displayName: Type.Optional(Type.Union([Type.String({ maxLength: 120 }), Type.Null()])),
-            startDateTime: moment,
-            endDateTime: moment,
-          },
-          { additionalProperties: false },
-        ),
+        typedObject(['passwordCredential', 'application_passwordCredentials'], {
+          displayName: Type.Optional(Type.Union([Type.String({ maxLength: 120 }), Type.Null()])),
+          startDateTime: moment,
+          endDateTime: moment,
+        }),
       ),
     },
     { additionalProperties: false },

@@ -4,8 +4,10 @@ import { lockRightsToGive } from '../../auth/rights-lock.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import { describeWrite } from '../entities/entity-write.ts'
+import { requireUnchanged } from '../entities/read-properties.ts'
 import { collectionSchema, context as metadata } from '../entities/schemas.ts'
 import { contextOf } from '../entities/show-entity.ts'
+import { typedObject } from '../entities/type-names.ts'
 import { type DirectoryObject, findObject } from '../objects/object-store.ts'
 import { operation } from '../operation.ts'
 import { beforeWrite } from '../write-rules/before-write.ts'
@@ -165,18 +167,15 @@ const createGrant = operation({
   path: '/oauth2PermissionGrants',
   permission: { row: permissionGrantPermissions.write },
   right: 'consentForPeople',
-  body: Type.Object(
-    {
-      clientId: Type.String(),
-      consentType: Type.Union([Type.Literal('AllPrincipals'), Type.Literal('Principal')]),
-      principalId: Type.Optional(Type.Union([Type.String(), Type.Null()])),
-      resourceId: Type.String(),
-      scope,
-      startTime: Type.Optional(Type.String()),
-      expiryTime: Type.Optional(Type.String()),
-    },
-    { additionalProperties: false },
-  ),
+  body: typedObject(['oAuth2PermissionGrant'], {
+    clientId: Type.String(),
+    consentType: Type.Union([Type.Literal('AllPrincipals'), Type.Literal('Principal')]),
+    principalId: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+    resourceId: Type.String(),
+    scope,
+    startTime: Type.Optional(Type.String()),
+    expiryTime: Type.Optional(Type.String()),
+  }),
   answers: { 201: grantSchema },
   async run(context) {
     const { tx, caller, body, request, audit } = context
@@ -213,14 +212,16 @@ const updateGrant = operation({
   path: '/oauth2PermissionGrants/:id',
   permission: { row: permissionGrantPermissions.write },
   right: 'consentForPeople',
-  body: Type.Object({ scope }, { additionalProperties: false }),
+  body: typedObject(['oAuth2PermissionGrant'], { ...Type.Partial(grantSchema).properties, scope }),
   answers: { 204: null },
   async run(context) {
     const { tx, caller, params, body, audit } = context
     const { tenantId } = caller
     const [grant, client] = await lockGrant(tx, tenantId, params.id ?? '', { ofDeleted: false })
     const { client_id, user_id: userId, permissions } = grant
-    const wanted = words(body.scope)
+    const { scope, ...others } = body
+    requireUnchanged(render(grant), others)
+    const wanted = words(scope)
     const consent = { tenantId, servicePrincipalId: client_id, userId }
     const gone = permissions.filter((name) => !wanted.includes(name))
     await lockRightsToGive(tx)

@@ -9,9 +9,9 @@ export type PropertyType =
   | 'guid'
   | 'strings'
   | 'guids'
-  /** A complex value, or a collection of them. */
-  | { readonly object: Properties }
-  | { readonly objects: Properties }
+  /** A complex value, or a collection of them; `named` is its type's name in the original. */
+  | { readonly object: Properties; readonly named?: string }
+  | { readonly objects: Properties; readonly named?: string }
   /** Any JSON value of bounded size. */
   | 'json'
 
@@ -28,6 +28,8 @@ export interface Property {
   readonly required?: true
   /** `never`: the service sets it. `creation`: an update cannot change it. `elsewhere`: an operation of its own does. */
   readonly write?: 'never' | 'creation' | 'elsewhere'
+  /** An update to another value takes a right of its own. */
+  readonly guarded?: true
   /** False: an update cannot clear it with null. */
   readonly nullable?: false
   /** The value where nothing is stored, for answers and filters. */
@@ -64,6 +66,8 @@ export interface Described {
   readonly kind: string
   /** The kind in error messages. */
   readonly noun: string
+  /** The type's name in the original where it is not the kind. */
+  readonly named?: string
   readonly properties: Properties
   /** Callers with fewer permissions see null in place of values. */
   readonly isVeiled?: true

@@ -6,8 +6,11 @@ const defaultMaxLength = 1024
 const defaultMaxItems = 100
 const dateTimeForm = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,7})?)?(Z|[+-]\d\d:\d\d)?)?$/
 
-/** The value in the form it is stored in, or undefined when the property cannot take it. */
-export function readValue(property: Property, value: unknown): Json | undefined {
+/**
+ * The value in the form it is stored in, or undefined when the property cannot take it. With `stored`, a complex value
+ * changes the members that it names: `{ a: null, b: 2 }` on `{ a: 1, c: 3 }` → `{ b: 2, c: 3 }`.
+ */
+export function readValue(property: Property, value: unknown, stored?: Json): Json | undefined {
   const { type } = property
   if (type === 'json') return isStorableJson(value) ? value : undefined
   if (type === 'strings' || type === 'guids')
@@ -20,7 +23,7 @@ export function readValue(property: Property, value: unknown): Json | undefined 
   if (typeof type === 'string') return readScalar(property, value)
   if ('objects' in type)
     return readItems(property, value, (item) => acceptOr(property, readObject(type.objects, item)))
-  return acceptOr(property, readObject(type.object, value))
+  return acceptOr(property, readObject(type.object, value, stored))
 }
 
 function readScalar(property: Property, value: unknown): Json | undefined {
@@ -59,15 +62,17 @@ function readItems(
   return property.isSet ? [...new Set(items)] : items
 }
 
-function readObject(fields: Properties, value: unknown): JsonObject | undefined {
+function readObject(fields: Properties, value: unknown, stored?: Json): JsonObject | undefined {
   if (!isJsonObject(value)) return undefined
-  const object: Record<string, Json> = {}
+  const object: Record<string, Json> = isJsonObject(stored) ? { ...stored } : {}
   for (const [name, inner] of Object.entries(value)) {
     if (name.startsWith('@odata.')) continue
     const field = Object.hasOwn(fields, name) ? fields[name] : undefined
-    const read = field && (inner === null ? null : readValue(field, inner))
+    const before = stored === undefined ? undefined : (object[name] ?? null)
+    const read = field && (inner === null ? null : readValue(field, inner, before))
     if (read === undefined) return undefined
-    object[name] = read
+    if (read === null && stored !== undefined) delete object[name]
+    else object[name] = read
   }
   return object
 }

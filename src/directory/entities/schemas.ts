@@ -83,6 +83,11 @@ export function bodyOf(
   }
 }
 
+const updateRules = [
+  'Null clears a property or a member of a complex value; those that are left out stay.',
+  'Collections are replaced whole. Read-only properties with their present values are ignored.',
+].join(' ')
+
 function describeBody(
   { kind, noun, properties, example = {} }: Described,
   what: 'creation' | 'update',
@@ -100,14 +105,20 @@ function describeBody(
     return [name, isRequired ? schema : Type.Optional(schema)] as const
   })
   const names = new Set(writable.map(([name]) => name))
+  const ignored = Object.keys(properties).filter((name) => !names.has(name))
   const chosen = Object.entries(example).filter(([name]) => names.has(name) || name in more)
   return Type.Object(
     { ...Object.fromEntries(sent), ...more },
     {
       title: nameOperation(isCreation ? 'new' : 'changed', kind),
-      description: `${isCreation ? 'A new' : 'Changes to a'} ${noun}.${isCreation ? '' : ' Null clears a property; properties that are left out stay.'}`,
+      description: isCreation
+        ? `A new ${noun}. Read-only properties that are null or have their default are ignored.`
+        : `Changes to a ${noun}. ${updateRules}`,
       additionalProperties: false,
-      patternProperties: { [annotationNames]: {}, ...(hasDefined(kind) && { [definedNames]: {} }) },
+      patternProperties: {
+        [`${annotationNames}|^(?:${ignored.join('|')})$`]: {},
+        ...(hasDefined(kind) && { [definedNames]: {} }),
+      },
       ...(chosen.length > 0 && { examples: [Object.fromEntries(isCreation ? chosen : chosen.slice(0, 1))] }),
     },
   )

@@ -1,6 +1,6 @@
 import { ownNamespace as namespace } from '../../kernel/surface.ts'
 import { entityTag } from './entity-tag.ts'
-import type { Described, Json, Stored } from './property.ts'
+import type { Described, Json, Property, Stored } from './property.ts'
 
 export { namespace }
 
@@ -26,12 +26,17 @@ export function showEntity(
     const property = Object.hasOwn(properties, name) ? properties[name] : undefined
     const stored = entity.properties[name]
     if (readable && !readable.has(name)) shown[name] = property?.type === 'strings' ? [] : null
-    else if (property?.secret) shown[name] = null
-    else if (property?.derive) shown[name] = property.derive(entity)
-    else if (property) shown[name] = stored ?? property.default ?? null
+    else if (property) shown[name] = presentValue(property, name, entity)
     else if (stored !== undefined) shown[name] = stored
   }
   return shown
+}
+
+/** The value that a caller sees who may read it. */
+export function presentValue(property: Property, name: string, entity: Stored): Json {
+  if (property.secret) return null
+  if (property.derive) return property.derive(entity)
+  return entity.properties[name] ?? property.default ?? null
 }
 
 function defaultNames(properties: Described['properties']): string[] {

@@ -36,7 +36,7 @@ export function updateEntity<Row extends Stored>(set: EntitySet<Row>) {
       const { row, path, owner } = located
       const { kind, properties: before } = row
       const changes =
-        (await update.read?.(context, located, body)) ?? readChangedProperties(set, body, custom, before)
+        (await update.read?.(context, located, body)) ?? readChangedProperties(set, body, custom, row)
       update.check?.(caller, changes)
       await beforeWrite(context, describeWrite('update', row, changes, owner))
       checkPrecondition(request, row)

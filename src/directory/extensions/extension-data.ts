@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { fail } from '../../kernel/problem.ts'
 import type { Json, JsonObject } from '../entities/property.ts'
-import { isStorableJson } from '../entities/storable.ts'
+import { isJsonObject, isStorableJson } from '../entities/storable.ts'
 import { isExtensionType, isSameName, nameOf, readNewName } from './extension-name.ts'
 
 /** The most bytes of one extension as JSON; `maxProperties` is the most properties of one. */
@@ -37,11 +37,19 @@ export function readNewExtension(body: JsonObject): { name: string; data: JsonOb
   return { name, data: withoutNulls(dataOf(body)) }
 }
 
-/** The data after a change: a value replaces the stored one, null removes it, other properties stay. */
+/** The data after a change: null removes a value, other properties and members that are not named stay. */
 export function changeData(name: string, data: JsonObject, body: JsonObject): JsonObject {
   if (body['@odata.type'] !== undefined) checkType(body)
   checkName(body, name)
-  return withoutNulls({ ...data, ...dataOf(body) })
+  return mergeObjects(data, dataOf(body))
+}
+
+function mergeObjects(stored: JsonObject, sent: JsonObject): JsonObject {
+  const merged = Object.entries(sent).map(([name, value]) => {
+    const before = Object.hasOwn(stored, name) ? stored[name] : undefined
+    return [name, isJsonObject(value) ? mergeObjects(isJsonObject(before) ? before : {}, value) : value]
+  })
+  return withoutNulls({ ...stored, ...Object.fromEntries(merged) })
 }
 
 export function checkSize(data: JsonObject, place: keyof typeof limits): void {

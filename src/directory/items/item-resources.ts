@@ -45,5 +45,6 @@ export const itemKinds = Object.keys(tables) as readonly ItemKind[]
 /** Every kind of item by its table of properties. */
 export function itemResource(kind: ItemKind): Described {
   const noun = kind.charAt(0).toUpperCase() + kind.slice(1)
-  return { kind, noun, properties: tables[kind], example: examples[kind], isPrivate: true }
+  const named = kind === 'thread' ? { named: 'conversationThread' } : {}
+  return { kind, noun, ...named, properties: tables[kind], example: examples[kind], isPrivate: true }
 }

@@ -9,7 +9,13 @@ import type { JsonObject } from '../entities/property.ts'
 import { isAnnotation, unknownNames } from '../entities/read-properties.ts'
 import { bodyOf, entitySchema } from '../entities/schemas.ts'
 import { extensionPropertiesFor } from '../extensions/custom-properties.ts'
-import { findStandAlone, readGroupChanges, recalculateMail, refuseDynamic } from '../objects/group-rules.ts'
+import {
+  findStandAlone,
+  readGroupChanges,
+  recalculateMail,
+  refuseDynamic,
+  setsDataLocation,
+} from '../objects/group-rules.ts'
 import { group as resource } from '../objects/kinds/group.ts'
 import { objectPermissions } from '../objects/object-permissions.ts'
 import { type DirectoryObject, describeChange, updateObject } from '../objects/object-store.ts'
@@ -47,6 +53,7 @@ export const updateGroup = operation({
     const found = await lockForAdding(tx, caller, groupId, members, strength)
     checkPrecondition(request, found.group)
     const read = readGroupChanges(found.group, sent, custom)
+    if (setsDataLocation(found.group, read)) requireDataLocationRole(caller)
     const mail = await recalculateMail(tx, caller.tenantId, found.group.properties, read)
     const changes = { ...read, ...mail }
     const isChanged = Object.keys(changes).length > 0
@@ -69,7 +76,6 @@ export const updateGroup = operation({
 /** The caller may set these properties; returns the one that stands alone, if it is one. */
 function permitProperties(caller: Caller, sent: JsonObject, hasCompany: boolean): string | undefined {
   requirePermissions(caller, updateGroupPermissions.group)
-  if (Object.hasOwn(sent, 'preferredDataLocation')) requireDataLocationRole(caller)
   const alone = findStandAlone(sent, hasCompany)
   if (alone !== undefined) requireDelegated(caller)
   return alone

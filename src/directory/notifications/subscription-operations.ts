@@ -5,7 +5,9 @@ import { requirePermissions } from '../../auth/permit.ts'
 import { lockCallerUntilCommit } from '../../db/advisory-locks.ts'
 import { selectRevision } from '../../db/change-log.ts'
 import { fail } from '../../kernel/problem.ts'
+import { requireUnchanged } from '../entities/read-properties.ts'
 import { collectionSchema } from '../entities/schemas.ts'
+import { typedObject } from '../entities/type-names.ts'
 import { objectPermissions } from '../objects/object-permissions.ts'
 import { operation } from '../operation.ts'
 import {
@@ -39,19 +41,16 @@ const createSubscription = operation({
   path: '/subscriptions',
   permission: { anyRow: watchedRows },
   right: 'subscribe',
-  body: Type.Object(
-    {
-      changeType: Type.String({ maxLength: 100, description: `Some of ${changeTypes.join(', ')}.` }),
-      resource: Type.String({ maxLength: 200, description: 'users, users/{id}, groups/{id}/members …' }),
-      notificationUrl: Type.String(url),
-      lifecycleNotificationUrl: nullableText(url.maxLength),
-      expirationDateTime: Type.String({ maxLength: 40 }),
-      clientState: nullableText(128),
-      latestSupportedTlsVersion: nullableText(10),
-      includeResourceData: Type.Optional(Type.Union([Type.Literal(false), Type.Null()])),
-    },
-    { additionalProperties: false },
-  ),
+  body: typedObject(['subscription'], {
+    changeType: Type.String({ maxLength: 100, description: `Some of ${changeTypes.join(', ')}.` }),
+    resource: Type.String({ maxLength: 200, description: 'users, users/{id}, groups/{id}/members …' }),
+    notificationUrl: Type.String(url),
+    lifecycleNotificationUrl: nullableText(url.maxLength),
+    expirationDateTime: Type.String({ maxLength: 40 }),
+    clientState: nullableText(128),
+    latestSupportedTlsVersion: nullableText(10),
+    includeResourceData: Type.Optional(Type.Union([Type.Literal(false), Type.Null()])),
+  }),
   answers: { 201: subscriptionSchema },
   /** The client proves that it wants notifications at these addresses, before anything is stored. */
   async prepare({ body, caller, ports }) {
@@ -134,12 +133,17 @@ const renewSubscription = operation({
   path: instance,
   permission: { anyRow: watchedRows },
   right: 'subscribe',
-  body: Type.Object({ expirationDateTime: Type.String({ maxLength: 40 }) }, { additionalProperties: false }),
+  body: typedObject(['subscription'], {
+    ...Type.Partial(subscriptionSchema).properties,
+    expirationDateTime: Type.String({ maxLength: 40 }),
+  }),
   answers: { 200: subscriptionSchema },
   async run({ tx, caller, params, body, request, ports, audit }) {
     const found = await findSubscription(tx, caller, params.subscription ?? '', { lock: true })
     requirePermissions(caller, objectPermissions[found.kind].read)
-    const expiresAt = readExpiry(body.expirationDateTime, ports.changeLogDays)
+    const { expirationDateTime, ...others } = body
+    requireUnchanged(showSubscription(found), others)
+    const expiresAt = readExpiry(expirationDateTime, ports.changeLogDays)
     const [renewed] = await tx<Subscription[]>`
       update change_subscription set expires_at = ${expiresAt}, renewed_at = now(),
         grounds = ${writeGrounds(tx, ports.notifications.groundsOf(caller))}

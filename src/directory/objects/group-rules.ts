@@ -28,7 +28,7 @@ export function readGroupChanges(
   body: JsonObject,
   custom: CustomProperties,
 ): JsonObject {
-  const sent = readChangedProperties(group, body, custom, stored.properties)
+  const sent = readChangedProperties(group, body, custom, stored)
   const changes = { ...sent, ...recalculate(sent, stored.properties) }
   checkTogether(sent, { ...stored.properties, ...changes })
   return changes
@@ -40,6 +40,12 @@ export function checkTogether(sent: JsonObject, after: JsonObject): void {
     failValue(group, 'autoSubscribeNewMembers')
   for (const name of unifiedProperties) if (!isEmpty(sent[name]) && !isUnified(after)) failValue(group, name)
   if (sent.securityEnabled === false && after.isAssignableToRole === true) failValue(group, 'securityEnabled')
+}
+
+/** False for null where there is no value: clients send the group back as they read it. */
+export function setsDataLocation({ properties }: DirectoryObject, changes: JsonObject): boolean {
+  const { preferredDataLocation: location } = changes
+  return location === null ? properties.preferredDataLocation !== undefined : location !== undefined
 }
 
 /** DIR-215: rules of membership are not evaluated, so they are refused and never accepted without effect. */

@@ -8,6 +8,7 @@ import type { WriteContext } from '../entities/entity-write.ts'
 import { type ReadOnlySet, readOperationsOn } from '../entities/read-only-set.ts'
 import { entitySchema } from '../entities/schemas.ts'
 import { contextOf, namespace, showEntity } from '../entities/show-entity.ts'
+import { typedObject } from '../entities/type-names.ts'
 import { lockReferences } from '../membership/lock-references.ts'
 import { roleMembers } from '../membership/relations.ts'
 import { addReference, canBeAdded, removeReference } from '../membership/write-relation.ts'
@@ -67,15 +68,11 @@ export const roleAssignments: ReadOnlySet = {
   },
 }
 
-const newAssignment = Type.Object(
-  {
-    '@odata.type': Type.Optional(Type.String()),
-    principalId: Type.String({ maxLength: 36 }),
-    roleDefinitionId: Type.String({ maxLength: 36 }),
-    directoryScopeId: Type.Optional(Type.Literal('/')),
-  },
-  { additionalProperties: false },
-)
+const newAssignment = typedObject(['unifiedRoleAssignment'], {
+  principalId: Type.String({ maxLength: 36 }),
+  roleDefinitionId: Type.String({ maxLength: 36 }),
+  directoryScopeId: Type.Optional(Type.Literal('/')),
+})
 
 const createRoleAssignment = operation({
   name: 'createDirectoryRoleAssignment',

@@ -154,6 +154,11 @@ function countBatch(events: readonly SessionEvent[]): number {
 
 function lengthOf(event: SessionEvent): number {
   if (event.kind === 'ended') return 0
-  const columns = event.touches.flatMap(({ masked, raw, written }) => [...masked, ...raw, ...written])
+  const columns = event.touches.flatMap(({ masked, raw, written, denied }) => [
+    ...masked,
+    ...raw,
+    ...written,
+    ...denied,
+  ])
   return columns.reduce((sum, column) => sum + column.length, 0)
 }

@@ -1,4 +1,4 @@
-import type { WatchedColumn, WatchedRelation } from '../ports.ts'
+import type { WatchedColumn, WatchedRelation } from '../../contracts/role-masks.ts'
 
 /** True when an audit that takes `other` for `one` misses nothing: a twin shows no more than its table. */
 export function covers(

@@ -39,12 +39,13 @@ export function createEventRecords({ database, tenantId, metrics, log }: EventRe
 
 function describe(event: SessionEvent): object {
   if (event.kind === 'ended') return { seconds: event.seconds, statements: event.statements }
-  const statements = event.touches.map(({ kind, masked, raw, written, isUnparsed, count }) => ({
+  const statements = event.touches.map(({ kind, masked, raw, written, denied, isUnparsed, count }) => ({
     kind,
     count,
     ...(masked.length > 0 && { masked }),
     ...(raw.length > 0 && { [event.isObserved ? 'wouldMask' : 'raw']: raw }),
     ...(written.length > 0 && { written }),
+    ...(denied.length > 0 && { denied }),
     ...(isUnparsed && { unparsed: true }),
   }))
   return { statements, ...(event.leftOut > 0 && { leftOut: event.leftOut }) }

@@ -19,9 +19,6 @@ export class SessionTouches {
   #exposedLength = 0
   /** The last segment with more than that. */
   #moreExposedIn: number | undefined
-  /** Segments that were sent, each up to a message that ReadyForQuery answers, and those of them that are over. */
-  #segments = 0
-  #over = 0
   /** How many statements ran. */
   statements = 0
 
@@ -50,50 +47,35 @@ export class SessionTouches {
     return { touches, leftOut }
   }
 
-  /** A statement ran that may have touched anything. */
-  countUnknown(): void {
-    for (const { touch } of unparsed) if (touch) this.count(touch)
-  }
-
-  /** A statement runs whose transaction may fail with these values in the error. */
-  expose(touch: Touch): void {
+  /** A statement is sent in this segment whose transaction may fail with these values in the error. */
+  expose(touch: Touch, segment: number): void {
     const known = this.#exposed.get(touch.key)
     if (known) {
-      known.segment = this.#segments
+      known.segment = segment
       return
     }
     if (this.#exposed.size >= maxDifferent || this.#exposedLength + touch.key.length > maxLength) {
-      this.#moreExposedIn = this.#segments
+      this.#moreExposedIn = segment
       return
     }
     this.#exposedLength += touch.key.length
-    this.#exposed.set(touch.key, { touch, segment: this.#segments })
+    this.#exposed.set(touch.key, { touch, segment })
   }
 
-  /** The server reported an error. It may be about any statement of the transaction. */
+  /** The server reported an error that may hold values. It may be about any statement of the transaction. */
   fail(): void {
     for (const { touch } of this.#exposed.values()) this.count(touch)
-    if (this.#moreExposedIn !== undefined) this.countUnknown()
+    if (this.#moreExposedIn !== undefined) for (const { touch } of unparsed) if (touch) this.count(touch)
   }
 
-  /** A message was sent that ReadyForQuery answers, unless the server skips or ignores the message. */
-  endSegment(): void {
-    this.#segments++
-  }
-
-  /**
-   * ReadyForQuery. Each answers one such message, in order. So no fewer segments are over than were answered, whichever the server
-   * skipped; `ignored`: so many more. `isIdle`: no transaction is open, and no error can be about these any more.
-   */
-  hearReady(isIdle: boolean, ignored: number): void {
-    this.#over = Math.min(this.#over + 1 + ignored, this.#segments)
-    if (!isIdle) return
+  /** No transaction is open, and no error can be about segments before this one any more. */
+  hearIdle(over: number): void {
     for (const [key, { segment }] of this.#exposed) {
-      if (segment >= this.#over) continue
+      if (segment >= over) continue
       this.#exposed.delete(key)
       this.#exposedLength -= key.length
     }
-    if (this.#moreExposedIn !== undefined && this.#moreExposedIn < this.#over) this.#moreExposedIn = undefined
+    if (this.#moreExposedIn !== undefined && this.#moreExposedIn < over) this.#moreExposedIn = undefined
   }
 
   count(touch: Touch): void {

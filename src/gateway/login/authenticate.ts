@@ -13,6 +13,7 @@ import {
 } from '../../wire/messages.ts'
 import { refuse, violation } from '../../wire/refusal.ts'
 import { asksFewRounds, scramMechanism } from '../../wire/scram.ts'
+import { RefusedByDatabase } from './login-failures.ts'
 
 export interface Side {
   readonly socket: Duplex
@@ -35,11 +36,8 @@ export interface SessionStart {
 export const maxClientFrame = 65_535
 export const maxBackendFrame = 1 << 20
 
-/**
- * Relays a login unchanged: the gateway learns no password and has no credentials of its own. False: the database
- * refused, and the client has been told.
- */
-export async function passLogin(client: Side, backend: Side, allowWeak: boolean): Promise<boolean> {
+/** Relays a login unchanged: the gateway learns no password and has no credentials of its own. */
+export async function passLogin(client: Side, backend: Side, allowWeak: boolean): Promise<void> {
   let isProven = allowWeak
   for (;;) {
     const frame = await backend.reader.takeFrame(maxBackendFrame)
@@ -50,10 +48,9 @@ export async function passLogin(client: Side, backend: Side, allowWeak: boolean)
         // Where the server trusts the gateway's address, any client could log in as any role.
         if (!isProven) refuse('WeakLogin', { method: 'no password' })
         client.socket.write(frame)
-        return true
+        return
       case 'E':
-        client.socket.write(frame)
-        return false
+        return passRefusal(client, frame)
       case 'N':
         client.socket.write(frame)
         break
@@ -63,19 +60,15 @@ export async function passLogin(client: Side, backend: Side, allowWeak: boolean)
   }
 }
 
-/**
- * Reads the session's parameters and cancel key after the login is proven. Undefined: the database refused, and the
- * client has been told.
- */
-export async function beginSession(client: Side, backend: Side): Promise<SessionStart | undefined> {
+/** Reads the session's parameters and cancel key after the login is proven. */
+export async function beginSession(client: Side, backend: Side): Promise<SessionStart> {
   const parameters = new Map<string, string>()
   let key: CancelKey | undefined
   for (;;) {
     const frame = await backend.reader.takeFrame(maxBackendFrame)
     switch (String.fromCharCode(frame[0] ?? 0)) {
       case 'E':
-        client.socket.write(frame)
-        return undefined
+        return passRefusal(client, frame)
       case 'N':
         // GATE-370, of a trigger at the login, before the database has said whose session it is.
         if (readSeverity(frame) !== 'LOG') client.socket.write(frame)
@@ -94,6 +87,13 @@ export async function beginSession(client: Side, backend: Side): Promise<Session
         violation('unexpected message of the database during login')
     }
   }
+}
+
+function passRefusal({ socket }: Side, frame: Buffer): never {
+  socket.write(frame)
+  const fields = new Map(readFields(frame))
+  const message = Buffer.from(fields.get('M') ?? '', 'latin1').toString()
+  throw new RefusedByDatabase(fields.get('C') ?? '', message)
 }
 
 /** The next answer of the client to a request for proof. */

@@ -1,27 +1,23 @@
+import type { LoginAccess } from '../../contracts/login.ts'
 import { splitCredentialName } from '../../kernel/uuid.ts'
 import { int32, message, readFirstResponse, writeMechanisms } from '../../wire/messages.ts'
-import { Refusal, type RefusalName, refuse, violation } from '../../wire/refusal.ts'
+import { type RefusalName, refuse, violation } from '../../wire/refusal.ts'
 import { ScramServer, scramMechanism } from '../../wire/scram.ts'
-import type { FoundDatabase, GatewayPorts, LoginAccess, Principal } from '../ports.ts'
+import type { FoundDatabase, GatewayPorts, Principal } from '../ports.ts'
 import { type Side, takePassword } from './authenticate.ts'
 
-type Ports = Pick<
-  GatewayPorts,
-  'checkToken' | 'findCredential' | 'recordProof' | 'prepareLogin' | 'recordRefusal' | 'log'
->
+type Ports = Pick<GatewayPorts, 'checkToken' | 'findCredential' | 'noteUse' | 'prepareLogin'>
 
 export interface Visit {
   /** As the client gave it. */
   readonly name: string
   readonly database: FoundDatabase
-  readonly from: string
 }
 
 /** A directory login, from its password on. A refused client gets the same answer whether or not the name exists. */
 export class DirectoryLogin {
   readonly #visit: Visit
   readonly #ports: Ports
-  #principal: Principal | undefined
 
   constructor(visit: Visit, ports: Ports) {
     this.#visit = visit
@@ -39,22 +35,19 @@ export class DirectoryLogin {
     client: Side,
     { account, credential }: { readonly account: string; readonly credential: string },
   ): Promise<Principal> {
-    const { name, database, from } = this.#visit
+    const { database } = this.#visit
     client.socket.write(writeMechanisms([scramMechanism]))
     const first = readFirstResponse(await takePassword(client))
     if (first.mechanism !== scramMechanism) violation('the client chose a login that was not offered')
-    const found = await this.#ask(() =>
-      this.#ports.findCredential(account, credential, database.target, from),
-    )
-    if (!found) return this.refuse('CredentialThrottled')
+    const found = await this.#ask(() => this.#ports.findCredential(account, credential, database.target))
     const server = new ScramServer(found.verifier)
     client.socket.write(message('R', int32(11), server.first(first.data)))
     const final = server.final((await takePassword(client)).toString('utf8', 5))
     const principal = final === undefined ? undefined : found.principal
-    await this.#ask(() => this.#ports.recordProof(name, from, principal?.grounds.credentialId))
     if (!principal || final === undefined) return this.refuse('CredentialRefused')
+    const { credentialId } = principal.grounds
+    if (credentialId !== undefined) await this.#ask(() => this.#ports.noteUse(credentialId))
     client.socket.write(message('R', int32(12), final))
-    this.#principal = principal
     return principal
   }
 
@@ -64,7 +57,6 @@ export class DirectoryLogin {
     const check = await this.#ask(() => this.#ports.checkToken(this.#visit.name, token))
     if (check.kind === 'expired') return this.refuse('TokenExpired')
     if (check.kind === 'refused') return this.refuse('TokenRefused')
-    this.#principal = check.principal
     return check.principal
   }
 
@@ -91,13 +83,8 @@ export class DirectoryLogin {
     }
   }
 
-  async refuse(reason: RefusalName, values: Readonly<Record<string, string>> = {}): Promise<never> {
-    const { name } = this.#visit
-    const refusal = new Refusal(reason, { name, ...values })
-    await this.#ask(() =>
-      this.#ports.recordRefusal({ ...this.#visit, principal: this.#principal, reason: refusal.message }),
-    )
-    throw refusal
+  refuse(reason: RefusalName, values: Readonly<Record<string, string>> = {}): never {
+    return refuse(reason, { name: this.#visit.name, ...values })
   }
 
   async #ask<T>(question: () => Promise<T>): Promise<T> {

@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net'
 import { type SecureContext, TLSSocket } from 'node:tls'
-import { clientAddressOf, isOnThisMachine, setClientAddress } from '../../kernel/client-address.ts'
+import { clientAddressOf, setClientAddress } from '../../kernel/client-address.ts'
 import { ByteReader, Ended } from '../../wire/byte-reader.ts'
 import { proxyHeadBytes, readProxyAddress, readProxyLength } from '../../wire/proxy-header.ts'
-import { refuse, violation } from '../../wire/refusal.ts'
+import { violation } from '../../wire/refusal.ts'
 import { readStartup, readStartupLength, type StartupPacket } from '../../wire/startup.ts'
 
 export interface Greeted {
@@ -16,7 +16,6 @@ export interface Greeted {
 export interface GreetOptions {
   /** By the name that the client asks for. */
   readonly context: (name?: string) => SecureContext
-  readonly allowPlaintext: boolean
   /** A trusted proxy has connected: it tells the client's address first, and is refused without. */
   readonly isProxied: boolean
   /** Raised when time is up, or the client is gone. */
@@ -73,8 +72,6 @@ export async function greetClient(plain: Socket, options: GreetOptions): Promise
       if (reader.length > 0) violation('received unencrypted data after GSSAPI encryption request')
       socket.write('N')
     } else {
-      if (!encrypted && !options.allowPlaintext && packet.kind === 'startup' && !isOnThisMachine(plain))
-        refuse('NeedsTls')
       return { socket, reader, encrypted, packet }
     }
   }

@@ -7,10 +7,18 @@ import { ByteReader } from '../../wire/byte-reader.ts'
 import { int32, message } from '../../wire/messages.ts'
 import { refuse } from '../../wire/refusal.ts'
 import { writeStartup } from '../../wire/startup.ts'
-import type { BackendAddress, FoundDatabase, GatewayLimits, GatewayPorts, Principal } from '../ports.ts'
+import type {
+  BackendAddress,
+  FoundDatabase,
+  GatewayLimits,
+  GatewayPorts,
+  LoginProof,
+  Principal,
+} from '../ports.ts'
 import { passLogin, type Side } from './authenticate.ts'
 import { DirectoryLogin } from './directory-login.ts'
 import type { Greeted } from './greet-client.ts'
+import { isGuess } from './login-failures.ts'
 import { openAnyBackend, openBackend } from './open-backend.ts'
 import { proveLogin } from './prove-login.ts'
 import { refuseOwnGateway } from './refuse-own-gateway.ts'
@@ -41,17 +49,40 @@ export interface LogInOptions {
   readonly ports: GatewayPorts
   readonly signal: AbortSignal
   onBackend(backend: Backend): void
+  /** A principal has proven who it is. */
+  onPrincipal(principal: Principal): void
 }
 
-/** Undefined: the database refused, and the client has been told. */
-export async function logIn(client: Greeted, options: LogInOptions): Promise<EstablishedLogin | undefined> {
+/** Logs in, unless the name or the address has to wait for its failures before. */
+export async function logIn(client: Greeted, options: LogInOptions): Promise<EstablishedLogin> {
+  const { name, ports } = options
   refuseOwnGateway(client.socket, options.database.address)
-  if (isDirectoryName(options.name)) return await logInAsPrincipal(client, options)
+  const from = clientAddressOf(client.socket)
+  const admission = await ports
+    .admitLogin(name, from)
+    .catch((cause: unknown) => refuse('StoreUnavailable', {}, { cause }))
+  const { waitSeconds } = admission
+  if (waitSeconds > 0) refuse('LoginThrottled', { seconds: String(waitSeconds) })
+  let proof: LoginProof = 'untold'
+  try {
+    const login = await (isDirectoryName(name) ? logInAsPrincipal : logInAsRole)(client, options)
+    proof = 'right'
+    return login
+  } catch (error) {
+    if (isGuess(error)) proof = 'wrong'
+    throw error
+  } finally {
+    // While the store is away, no login is admitted.
+    await ports.endLogin(name, from, admission, proof).catch(() => {})
+  }
+}
+
+async function logInAsRole(client: Greeted, options: LogInOptions): Promise<EstablishedLogin> {
   // Before the server is connected to: SCRAM without channel binding lets a machine in between have the session.
   if (!options.database.isReached) refuse('NotReached')
   const backend = await start(options.name, options, openAtPrimary)
-  const isIn = await passLogin(client, backend, options.limits.allowWeakLogin)
-  return isIn ? { backend, role: options.name, principal: undefined } : undefined
+  await passLogin(client, backend, options.limits.allowWeakLogin)
+  return { backend, role: options.name, principal: undefined }
 }
 
 /** The first as the role is, each other with its password set anew. */
@@ -62,9 +93,9 @@ async function logInAsPrincipal(client: Greeted, options: LogInOptions): Promise
   const isSecretSent = splitCredentialName(name) === undefined
   if (isSecretSent && !client.encrypted && !isOnThisMachine(client.socket)) refuse('NeedsTlsForToken')
   if (database.isUnbound) refuse('UnknownDatabase', { name: database.address.database })
-  const from = clientAddressOf(client.socket)
-  const login = new DirectoryLogin({ name, database, from }, ports)
+  const login = new DirectoryLogin({ name, database }, ports)
   const principal = await login.check(client)
+  options.onPrincipal(principal)
   for (let attempt = 1; ; attempt++) {
     const { role, password, version } = await login.prepare(principal, attempt > 1)
     // By its place, a server that was bound before and is again would pass for the one that has this password.
@@ -78,7 +109,7 @@ async function logInAsPrincipal(client: Greeted, options: LogInOptions): Promise
     }
     // The login role's password was changed, or derived from another key: while keys change, nodes differ in theirs.
     if (attempt === mostAttempts || failed.sqlstate !== sqlstate.invalidPassword)
-      await login.refuse('LoginRoleRefused', { why: failed.why })
+      login.refuse('LoginRoleRefused', { why: failed.why })
     backend.socket.destroy()
   }
 }

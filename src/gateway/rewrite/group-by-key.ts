@@ -1,7 +1,7 @@
+import type { MaskedRelation } from '../../contracts/role-masks.ts'
 import { quoteIdentifier } from '../../db/quote.ts'
 import type { Effort } from '../../sql/effort.ts'
 import type { ColumnReference, Grouping, RelationReference } from '../../sql/references.ts'
-import type { MaskedRelation } from '../ports.ts'
 
 /** Columns to put before the one that stands there in GROUP BY. */
 export interface Grouped {

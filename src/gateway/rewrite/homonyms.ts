@@ -1,6 +1,6 @@
+import type { Homonym, WatchedRelation } from '../../contracts/role-masks.ts'
 import { userSchema } from '../../sql/search-path.ts'
 import { isShownRaw } from '../audit/covers.ts'
-import type { Homonym, WatchedRelation } from '../ports.ts'
 
 /** Schemas that are looked through for each reference, those of `$user` included. Where there are more, names are looked for once. */
 const longPath = 100

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
+import type { RoleMasks } from '../../contracts/role-masks.ts'
 import { isAtPlace } from '../login/require-place.ts'
-import type { BackendAddress, BoundPlaces, GatewayPorts, RoleMasks } from '../ports.ts'
+import type { BackendAddress, BoundPlaces, GatewayPorts } from '../ports.ts'
 import { MaskMap } from './mask-map.ts'
 
 type CachePorts = Pick<GatewayPorts, 'readMasks' | 'readVersion' | 'findPlaces' | 'log'>

@@ -1,6 +1,6 @@
+import type { MaskedRelation, WatchedRelation } from '../../contracts/role-masks.ts'
 import type { Catalog } from '../../sql/references.ts'
 import type { RangeVar } from '../../sql/syntax-tree.ts'
-import type { MaskedRelation, WatchedRelation } from '../ports.ts'
 import type { Hiding } from './hide-controller-schemas.ts'
 import type { MaskMap } from './mask-map.ts'
 

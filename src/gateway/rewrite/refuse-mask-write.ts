@@ -1,7 +1,7 @@
+import type { WatchedColumn } from '../../contracts/role-masks.ts'
 import type { Effort } from '../../sql/effort.ts'
 import type { ColumnOrigin, References, RelationReference } from '../../sql/references.ts'
 import { traceAssignment } from '../../sql/values.ts'
-import type { WatchedColumn } from '../ports.ts'
 import { findWatched, isMoved, isTemporary, type Names } from './names.ts'
 import type { StatementRefusal } from './text-analysis.ts'
 import { findMaskedColumns } from './watched-columns.ts'

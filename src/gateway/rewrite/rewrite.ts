@@ -1,3 +1,4 @@
+import type { MaskedRelation } from '../../contracts/role-masks.ts'
 import { Effort } from '../../sql/effort.ts'
 import { statementLimits } from '../../sql/limits.ts'
 import { parseStatements, type Statement } from '../../sql/parse.ts'
@@ -6,7 +7,6 @@ import { resolveReferences } from '../../sql/resolve.ts'
 import { orderSplices, type Splice } from '../../sql/splice.ts'
 import { findTouches } from '../audit/find-touches.ts'
 import { type StatementEffect, unparsed } from '../audit/touch.ts'
-import type { MaskedRelation } from '../ports.ts'
 import { findMoves } from './find-moves.ts'
 import { ChangingNames, changesNames, findNameChanges, setsPath } from './name-changes.ts'
 import { catalogOf, type Names } from './names.ts'
@@ -53,7 +53,7 @@ function rewriteStatements(statements: readonly Statement[], bytes: string, name
   const masked = new Set<MaskedRelation>()
   let isPathKnown = true
   let refusal: StatementRefusal | undefined
-  for (const statement of statements) {
+  for (const [at, statement] of statements.entries()) {
     const { current } = changing
     const references = resolveReferences(statement, catalogOf(current), effort)
     const moves = findMoves(references, current, bytes)
@@ -63,6 +63,7 @@ function rewriteStatements(statements: readonly Statement[], bytes: string, name
     for (const relation of moves.masked) masked.add(relation)
     const effect = {
       ...findTouches(statement, references, current),
+      at,
       isPathUnknown: statements.length > 1,
     }
     const { touch, onError, prepares, executes, dependsOnPath } = effect

@@ -1,5 +1,5 @@
+import type { MaskedRelation } from '../../contracts/role-masks.ts'
 import { quoteLiteral } from '../../db/quote.ts'
-import type { MaskedRelation } from '../ports.ts'
 
 /** The columns of `information_schema.columns`, in order, with what to read where the table knows better than its twin. */
 const columns: Readonly<Record<string, string>> = {

@@ -1,6 +1,6 @@
+import type { MaskedRelation } from '../../contracts/role-masks.ts'
 import type { Rewritten, Splice } from '../../sql/splice.ts'
 import type { StatementEffect } from '../audit/touch.ts'
-import type { MaskedRelation } from '../ports.ts'
 
 /** How a statement changes the meaning of names for later statements. */
 export interface NameChanges {

@@ -1,4 +1,4 @@
-import type { WatchedColumn, WatchedRelation } from '../ports.ts'
+import type { WatchedColumn, WatchedRelation } from '../../contracts/role-masks.ts'
 
 const none: readonly WatchedColumn[] = []
 const byRelation = new WeakMap<WatchedRelation, ReadonlyMap<string, readonly WatchedColumn[]>>()

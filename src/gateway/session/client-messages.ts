@@ -55,6 +55,9 @@ export class ClientMessages {
       case codes.Terminate:
         this.#phase.isOver = true
         return undefined
+      case codes.Execute:
+        ledger.sendExecute(isNamed(bytes, from))
+        return undefined
       default:
         this.#sendBare(type)
         return undefined
@@ -104,7 +107,8 @@ export class ClientMessages {
   #bind(bytes: Buffer, from: number, to: number): Buffer | undefined {
     const statement = this.#ledger.find(bytes, findBoundName(bytes, from, to))
     const renewed = this.#renew(statement, bytes, from, to)
-    this.#ledger.sendBind(statement, this.#options.texts.stateOf(this.#ledger.areSettingsKnown))
+    const state = this.#options.texts.stateOf(this.#ledger.areSettingsKnown)
+    this.#ledger.sendBind(statement, state, isNamed(bytes, from))
     return renewed
   }
 
@@ -139,7 +143,7 @@ export class ClientMessages {
 
   /** A message whose type says all that matters. */
   #sendBare(type: number): void {
-    if (type === codes.Execute) this.#ledger.sendExecute()
+    if (type === codes.Execute) this.#ledger.sendExecute(true)
     else if (type === codes.Sync) this.#ledger.sendSync()
     else if (type === codes.CopyDone || type === codes.CopyFail) this.#ledger.sendCopyEnd()
   }
@@ -154,6 +158,11 @@ export class ClientMessages {
     else this.#ledger.sendQuery(effects, state)
     onStatement(effects === unparsed ? 'unparsed' : 'plain')
   }
+}
+
+/** A Bind or Execute of a portal that has a name. */
+function isNamed(bytes: Buffer, from: number): boolean {
+  return bytes[from + headBytes] !== 0
 }
 
 /**

@@ -38,11 +38,13 @@ export class Conversation {
       },
     })
     this.#fromBackend = new FrameStream({
-      watched: 'ZEN13SCG',
+      watched: 'ZEN123SCGIs',
+      noted: 'Dd',
       watchLimit: maxTextBytes,
       maxLength: longest,
       look: (type, bytes, from, to) => server.look(type, bytes, from, to),
       miss: (type) => server.miss(type),
+      note: () => this.#ledger.hearShown(),
     })
   }
 
@@ -54,6 +56,11 @@ export class Conversation {
   /** Returns the bytes to send to the client for a chunk from the database. */
   hearBackend(chunk: Buffer): Buffer | undefined {
     return this.#fromBackend.push(chunk)
+  }
+
+  /** Neither side says anything any more. */
+  end(): void {
+    this.#ledger.end()
   }
 
   /** Client or database has said goodbye: neither has to be told any more. */

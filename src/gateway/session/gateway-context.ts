@@ -3,7 +3,7 @@ import type { SecureContext } from 'node:tls'
 import type { AuditWriter } from '../audit/audit-writer.ts'
 import type { CancelKey } from '../login/authenticate.ts'
 import type { Backend } from '../login/log-in.ts'
-import type { GatewayLimits, GatewayPorts, Principal } from '../ports.ts'
+import type { FoundDatabase, GatewayLimits, GatewayPorts, Principal } from '../ports.ts'
 import type { MaskCache } from '../rewrite/mask-cache.ts'
 import type { Relay } from './relay.ts'
 import type { Cancellable } from './session-registry.ts'
@@ -55,4 +55,6 @@ export interface ConnectionAttempt {
   readonly signal: AbortSignal
   onBackend(backend: Backend): void
   onLogin(): void
+  onDatabase(database: FoundDatabase): void
+  onPrincipal(principal: Principal): void
 }

@@ -1,6 +1,6 @@
+import type { MaskedRelation } from '../../contracts/role-masks.ts'
 import { quoteQualified } from '../../db/quote.ts'
 import { writeFields } from '../../wire/messages.ts'
-import type { MaskedRelation } from '../ports.ts'
 
 /** Notices that a session reads masked values, one for each relation. */
 export class MaskNotices {

@@ -3,7 +3,7 @@ import { isSamePlace } from '../../db/database-url.ts'
 import { clientAddressOf } from '../../kernel/client-address.ts'
 import { Ended } from '../../wire/byte-reader.ts'
 import { backendKey } from '../../wire/messages.ts'
-import { Refusal, refuse } from '../../wire/refusal.ts'
+import { refuse } from '../../wire/refusal.ts'
 import { askAboutItself, askIdentity, beginSession } from '../login/authenticate.ts'
 import type { Greeted } from '../login/greet-client.ts'
 import type { EstablishedLogin } from '../login/log-in.ts'
@@ -34,7 +34,6 @@ export async function relaySession(
 ): Promise<void> {
   const { ports, limits, masks } = gateway
   const entry = await beginSession(client, backend)
-  if (!entry) return
   const { key } = entry
   const { searchPath, isOfLoginRole, isStandby, isMasked, roleOid, memberships } =
     await askAboutItself(backend)
@@ -137,15 +136,12 @@ async function requirePrimary(
  * revocation that comes later.
  */
 async function requireUnrevoked(record: SessionRecord, ports: GatewayPorts): Promise<void> {
-  const { role, principal, database, from } = record
+  const { role, principal } = record
   if (!principal) return
   const [isRevoked] = await ports
     .findRevoked([principal.grounds])
     .catch((cause: unknown) => refuse('DirectoryUnavailable', {}, { cause }))
-  if (isRevoked === false) return
-  const refusal = new Refusal('TokenRefused', { name: role })
-  await ports.recordRefusal({ name: role, principal, database, from, reason: refusal.message })
-  throw refusal
+  if (isRevoked !== false) refuse('TokenRefused', { name: role })
 }
 
 /**

@@ -138,6 +138,7 @@ export class Relay {
     this.#isOver = true
     clearTimeout(this.#idle)
     this.#idle = undefined
+    this.#conversation.end()
     this.#done.resolve()
   }
 }

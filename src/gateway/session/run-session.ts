@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { clientAddressOf, isOnThisMachine } from '../../kernel/client-address.ts'
 import { isDirectoryName } from '../../kernel/uuid.ts'
 import { type ByteReader, Ended } from '../../wire/byte-reader.ts'
 import { fatal, negotiateVersion } from '../../wire/messages.ts'
@@ -8,7 +9,9 @@ import { asksReadOnly } from '../login/asks-read-only.ts'
 import { findDatabase } from '../login/find-database.ts'
 import { type Greeted, greetClient } from '../login/greet-client.ts'
 import { logIn } from '../login/log-in.ts'
+import { failureOf, RefusedByDatabase } from '../login/login-failures.ts'
 import { refuseDelays } from '../login/refuse-delays.ts'
+import type { RefusedLogin } from '../ports.ts'
 import { passCancel } from './cancel.ts'
 import type { ConnectionAttempt, GatewayContext } from './gateway-context.ts'
 import { relaySession } from './relay-session.ts'
@@ -20,12 +23,21 @@ const longSecretBytes = 32
 const closeMs = 2_000
 const mostNameBytes = 63
 
+/** What is known of a login by the time that it fails. */
+interface Visit extends Pick<RefusedLogin, 'name' | 'target' | 'principal'> {
+  readonly isCancel: boolean
+}
+
 /** One client, from its first byte to its last. */
 export async function runSession(plain: Socket, gateway: GatewayContext): Promise<void> {
   const abort = new AbortController()
   const readers: ByteReader[] = []
   const backends: Socket[] = []
   let client = plain
+  let visit: Visit = { name: undefined, target: undefined, principal: undefined, isCancel: false }
+  const learn = (more: Partial<Visit>) => {
+    visit = { ...visit, ...more }
+  }
   const late = Promise.withResolvers<never>()
   const timer = setTimeout(() => {
     const refusal = new Refusal('StartupTimeout')
@@ -37,7 +49,6 @@ export async function runSession(plain: Socket, gateway: GatewayContext): Promis
   const run = async () => {
     const greeted = await greetClient(plain, {
       context: (name) => gateway.tlsContext(name),
-      allowPlaintext: gateway.limits.allowPlaintext,
       isProxied: gateway.isProxy(plain.remoteAddress ?? ''),
       signal: abort.signal,
       onReader: (reader) => void readers.push(reader),
@@ -46,7 +57,10 @@ export async function runSession(plain: Socket, gateway: GatewayContext): Promis
         client = socket
       },
     })
+    learn({ isCancel: greeted.packet.kind === 'cancel' })
     if (greeted.packet.kind === 'cancel') return await passCancel(greeted.packet, gateway)
+    learn({ name: greeted.packet.parameters.get('user') })
+    if (!greeted.encrypted && !gateway.limits.allowPlaintext && !isOnThisMachine(plain)) refuse('NeedsTls')
     await gateway.introduce(plain, abort.signal)
     await serve(greeted, greeted.packet, gateway, {
       accepted: plain,
@@ -57,13 +71,15 @@ export async function runSession(plain: Socket, gateway: GatewayContext): Promis
         if (abort.signal.aborted) socket.destroy()
       },
       onLogin: () => clearTimeout(timer),
+      onDatabase: ({ target }) => learn({ target }),
+      onPrincipal: (principal) => learn({ principal }),
     })
   }
   try {
     // Some of what a login waits for cannot be called off.
     await Promise.race([run(), late.promise])
   } catch (error) {
-    report(error, client, gateway)
+    report(error, client, visit, gateway)
   } finally {
     clearTimeout(timer)
     for (const backend of backends) backend.destroy()
@@ -82,6 +98,7 @@ async function serve(
 ): Promise<void> {
   const name = checkStartup(packet)
   const database = await findDatabase(packet.parameters.get('database') || name, gateway.ports)
+  attempt.onDatabase(database)
   const unknown = [...packet.parameters.keys()].filter((parameter) => parameter.startsWith('_pq_.'))
   if (packet.minor > latestMinor || unknown.length > 0)
     client.socket.write(negotiateVersion(Math.min(packet.minor, latestMinor), unknown))
@@ -95,9 +112,10 @@ async function serve(
     ports: gateway.ports,
     signal: attempt.signal,
     onBackend: attempt.onBackend,
+    onPrincipal: attempt.onPrincipal,
   })
   const secretBytes = packet.minor < longSecretMinor ? shortSecretBytes : longSecretBytes
-  if (login) await relaySession(client, login, { database, gateway, attempt, secretBytes })
+  await relaySession(client, login, { database, gateway, attempt, secretBytes })
 }
 
 /** The role that the client wants to be. */
@@ -116,15 +134,27 @@ function cutName(name: string): string {
   return bytes.length > mostNameBytes ? bytes.toString('utf8', 0, mostNameBytes) : name
 }
 
-function report(error: unknown, client: Socket, { ports }: GatewayContext): void {
+function report(
+  error: unknown,
+  client: Socket,
+  { isCancel, ...visit }: Visit,
+  { ports }: GatewayContext,
+): void {
   if (error instanceof Ended) {
     // The client left, or the database hung up in the middle of a login.
     if (!client.destroyed && client.writable) client.end(fatal(new Refusal('BackendLost')))
     return
   }
+  const isKnown = error instanceof Refusal || error instanceof RefusedByDatabase
+  if (!isKnown) ports.log.warn({ err: error }, 'a connection to the gateway failed')
   const refusal = error instanceof Refusal ? error : new Refusal('Failure')
+  const { message: reason, cause } = isKnown ? error : refusal
+  if (!isCancel)
+    void ports
+      .recordRefusal({ ...visit, failure: failureOf(error), from: clientAddressOf(client), reason, cause })
+      .catch(() => {})
+  // The client has been told.
+  if (error instanceof RefusedByDatabase) return
   ports.metrics.refused(refusal.sqlstate)
-  if (error instanceof Refusal) ports.log.info({ reason: error.reason, err: error.cause }, error.message)
-  else ports.log.warn({ err: error }, 'a connection to the gateway failed')
   if (!client.destroyed && client.writable) client.end(fatal(refusal))
 }

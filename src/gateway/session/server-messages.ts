@@ -35,7 +35,9 @@ export class ServerMessages {
     if (type === codes.ParameterStatus) this.#texts.missParameter()
     else if (type === codes.Error) this.#ledger.missError()
     else if (type !== codes.Notice) violation('an answer of the database is too long')
-    return type === codes.Notice && this.#texts.hidesPlans
+    const isHidden = type === codes.Notice && this.#texts.hidesPlans
+    if (type === codes.Notice && !isHidden) this.#ledger.hearShown()
+    return isHidden
   }
 
   #hear(type: number, bytes: Buffer, from: number, to: number): Buffer | undefined {
@@ -43,6 +45,14 @@ export class ServerMessages {
     switch (type) {
       case codes.CommandComplete:
         hearTag(ledger, bytes, from + headBytes)
+        ledger.hearDone()
+        return undefined
+      case codes.EmptyQuery:
+      case codes.PortalSuspended:
+        ledger.hearDone()
+        return undefined
+      case codes.BindComplete:
+        ledger.hearBound()
         return undefined
       case codes.Ready:
         this.#phase.status = bytes[from + headBytes] ?? 0
@@ -60,7 +70,9 @@ export class ServerMessages {
         return undefined
       case codes.Notice: {
         const frame = bytes.subarray(from, to)
-        return this.#texts.hidesPlans && readSeverity(frame) === 'LOG' ? nothing : ledger.hearNotice(frame)
+        if (this.#texts.hidesPlans && readSeverity(frame) === 'LOG') return nothing
+        ledger.hearShown()
+        return ledger.hearNotice(frame)
       }
       default: {
         const frame = bytes.subarray(from, to)

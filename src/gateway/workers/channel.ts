@@ -17,18 +17,25 @@ export interface Peer {
 /** Runs a call from the other side, by name. */
 export type Handler = (name: string, args: unknown[], socket: Socket | undefined) => unknown
 
-/** Questions and their answers between a gateway and one of its workers, in both directions. */
+const askEveryMs = 1_000
+const silentMs = 5_000
+
+/** Questions and their answers between a node and one of its processes, in both directions. */
 export class Channel {
   readonly #peer: Peer
   readonly #waiting = new Map<number, { resolve(value: unknown): void; reject(error: unknown): void }>()
   #next = 1
   #isGone = false
+  #watch: NodeJS.Timeout | undefined
+  /** When the question was sent that `watch` waits for. */
+  #askedAt: number | undefined
 
   constructor(peer: Peer, handle: Handler) {
     this.#peer = peer
     peer.onMessage((message, socket) => void this.#hear(message, socket, handle))
     peer.onGone(() => {
       this.#isGone = true
+      clearInterval(this.#watch)
       for (const { reject } of this.#waiting.values()) reject(gone())
       this.#waiting.clear()
     })
@@ -46,6 +53,25 @@ export class Channel {
   /** Sends a call without an answer. */
   tell(name: string, args: readonly unknown[], socket?: Socket): void {
     if (!this.#isGone) this.#peer.send({ kind: 'tell', name, args: args.map(pack) }, socket)
+  }
+
+  /** Asks the other process every second whether it answers, so that `isSilent` costs no round trip. */
+  watch(): void {
+    this.#watch = setInterval(() => {
+      if (this.#askedAt !== undefined) return
+      this.#askedAt = performance.now()
+      this.ask('answer').then(
+        () => {
+          this.#askedAt = undefined
+        },
+        () => {},
+      )
+    }, askEveryMs).unref()
+  }
+
+  /** True for a watched process that has not answered for five seconds. */
+  get isSilent(): boolean {
+    return this.#askedAt !== undefined && performance.now() - this.#askedAt > silentMs
   }
 
   async #hear(message: Message, socket: Socket | undefined, handle: Handler): Promise<void> {
@@ -77,5 +103,15 @@ export class Channel {
 }
 
 function gone(): Error {
-  return new Error('the other process of the gateway is gone')
+  return new Error('the other process of the node is gone')
+}
+
+/** Null, or why not all of so many processes work. */
+export function describeMissing(
+  count: number,
+  running: readonly { readonly pid: number; readonly isSilent: boolean }[],
+): string | null {
+  const silent = running.filter(({ isSilent }) => isSilent).map(({ pid }) => pid)
+  if (silent.length > 0) return `process ${silent.join(', ')} does not answer`
+  return running.length < count ? `${running.length} of ${count} processes run` : null
 }

@@ -3,6 +3,7 @@ import type { RefusalName } from '../../wire/refusal.ts'
 import type { GatewayLimits, GatewayPorts } from '../ports.ts'
 import type { NodeRegistry } from '../session/session-registry.ts'
 import type { SessionRunner } from '../session-runner.ts'
+import { describeMissing } from './channel.ts'
 import { startWorker, type Worker } from './start-worker.ts'
 
 export interface PoolOptions {
@@ -53,6 +54,10 @@ class Pool implements SessionRunner {
 
   get processes(): readonly number[] {
     return [...this.#workers].map(({ pid }) => pid)
+  }
+
+  describeMissing(): string | null {
+    return describeMissing(this.#options.count, [...this.#workers])
   }
 
   accept(socket: Socket): void {

@@ -11,6 +11,7 @@ export interface Worker {
   readonly pid: number
   /** Connections that it has. */
   readonly load: number
+  readonly isSilent: boolean
   /** Resolves when the process is gone. */
   readonly ended: Promise<void>
   accept(socket: Socket): void
@@ -106,10 +107,14 @@ export async function startWorker({ count, limits, ports, registry }: StartOptio
     kill()
     throw error
   }
+  channel.watch()
   return {
     pid: child.pid ?? 0,
     get load() {
       return load
+    },
+    get isSilent() {
+      return channel.isSilent
     },
     ended,
     accept(socket) {

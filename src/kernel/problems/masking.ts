@@ -90,6 +90,11 @@ export const maskingProblems = {
     code: 'InvalidRoleAssignment',
     message: 'The role assignment is not valid: {reason}',
   },
+  RolesNotContained: {
+    status: 409,
+    code: 'RolesNotContained',
+    message: 'Masks would not contain {count} of the database roles, and nothing was changed. {reason}',
+  },
   InvalidRoleMapping: {
     status: 400,
     code: 'InvalidRoleMapping',

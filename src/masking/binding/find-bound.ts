@@ -99,11 +99,18 @@ export async function listBoundNames(sql: Query, tenantId: string): Promise<Boun
     order by lower(server_name), lower(masked_database.name), key`
 }
 
-/** A query for every bound database (id, resource_id, key, aim), to be put into a larger statement. */
+/** A query for every bound database (id, resource_id, key, policy), to be put into a larger statement. */
 export function selectBound(sql: Query): Fragment {
+  return sql`${selectEvery(sql)} where binding is not null`
+}
+
+/** The same for every database, with the number of its rules. `policy` is a `StatedPolicy`. */
+export function selectEvery(sql: Query): Fragment {
+  const rules = sql`from masking_rule r where r.database_id = masked_database.id`
   return sql`
     select id, key, '/subscriptions/' || subscription_id || '/resourceGroups/' || resource_group
       || '/providers/Vendor.Sql/servers/' || server_name || '/databases/' || name as resource_id,
-      case when policy_state = 'Disabled' then 'Disabled' when policy_mode = 'Observe' then 'Observing' else 'Enforced' end as aim
-    from masked_database where binding is not null`
+      jsonb_build_object('isBound', binding is not null, 'state', policy_state, 'isChosen', policy_state_chosen,
+        'mode', policy_mode, 'hasRules', exists (select ${rules})) as policy, (select count(*) ${rules}) as rules
+    from masked_database`
 }

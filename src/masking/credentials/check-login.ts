@@ -16,9 +16,6 @@ export interface CredentialSources {
   readonly tenantId: string
   readonly secrets: SecretBox
   findPrincipal(name: string): Promise<NamedPrincipal | undefined>
-  /** Seconds to wait after failures of this name from this address. */
-  findWait(name: string, from: string): Promise<number>
-  countFailure(name: string, from: string): Promise<void>
 }
 
 export interface FoundCredential {
@@ -35,15 +32,8 @@ const noHolder = '00000000-0000-0000-0000-000000000000'
 /** Logins with credentials: by a name `person+credential`, and by SCRAM. */
 export function createCredentialCheck({ sql, tenantId, secrets, ...sources }: CredentialSources) {
   return {
-    /** Null: too many failures, try later. */
-    async findCredential(
-      name: string,
-      credential: string,
-      target: string,
-      from: string,
-    ): Promise<FoundCredential | null> {
+    async findCredential(name: string, credential: string, target: string): Promise<FoundCredential> {
       const whole = `${name}+${credential}`.toLowerCase()
-      if ((await sources.findWait(whole, from)) > 0) return null
       const holder = await sources.findPrincipal(name)
       // Asked for an account that does not exist too: the time of the answer must not tell.
       const stored = await findLogin(sql, tenantId, holder?.id ?? noHolder, credential)
@@ -53,10 +43,7 @@ export function createCredentialCheck({ sql, tenantId, secrets, ...sources }: Cr
       return { verifier: stored.verifier, principal }
     },
 
-    async recordProof(name: string, from: string, credentialId: string | undefined): Promise<void> {
-      if (credentialId === undefined) await sources.countFailure(name.toLowerCase(), from)
-      else await noteUse(sql, tenantId, credentialId)
-    },
+    noteUse: (credentialId: string) => noteUse(sql, tenantId, credentialId),
   }
 }
 

@@ -31,6 +31,8 @@ export interface DatabaseRow {
   /** `Observe`: nothing is enforced, and the gateway records who would see masks. */
   readonly policyMode: 'Enforce' | 'Observe'
   readonly exemptPrincipals: string
+  /** What becomes of writes that add masks which would not contain every role. */
+  readonly notContained: 'report' | 'refuse'
   readonly policyVersion: number
   readonly version: number
 }
@@ -44,7 +46,7 @@ const databaseColumns = (tx: Query) => tx`
   id, subscription_id as "subscriptionId", resource_group as "resourceGroupName", server_name as "serverName",
   name as "databaseName", declared, created_at as "createdAt", location, tags, binding, binding_secret as "bindingSecret",
   binding_version as "bindingVersion", binding_system as "bindingSystem", binding_reached_at is not null as reached, policy_state as "policyState", policy_state_chosen as "policyStateChosen", policy_mode as "policyMode",
-  exempt_principals as "exemptPrincipals", policy_version as "policyVersion", version,
+  exempt_principals as "exemptPrincipals", not_contained as "notContained", policy_version as "policyVersion", version,
   ${gatewayNameColumn(tx)} as "gatewayName"`
 
 function asDatabaseRow(stored: Stored): DatabaseRow {

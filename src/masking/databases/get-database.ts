@@ -1,6 +1,6 @@
 import { ok } from '../../api/operation.ts'
 import { fail } from '../../kernel/problem.ts'
-import { notBound } from '../enforcement/enforcement.ts'
+import { reportOf } from '../enforcement/enforcement.ts'
 import { entityTag } from '../entity-tag.ts'
 import { databaseApiVersions, operation, withEnforcement } from '../operation.ts'
 import { databasePath, idOf, readDatabasePlace, scopeOf } from '../place.ts'
@@ -23,7 +23,7 @@ export const getDatabase = operation({
     const place = readDatabasePlace(params)
     const database = await findDatabase(tx, tenantId, place)
     if (!database) fail('ResourceNotFound', { id: idOf(place, namespace) })
-    const enforcement = database.bound ? await ports.enforcement.report(database.id) : notBound
+    const enforcement = await reportOf(database, ports.enforcement)
     const shown = renderDatabase(database, namespace, apiVersion)
     const body = { ...shown, properties: { ...shown.properties, enforcement } }
     return withEnforcement(ok(body, entityTag(database.version)), database, ports, false)

@@ -3,12 +3,8 @@ import { ok } from '../../api/operation.ts'
 import { scopesAllowing } from '../../auth/role-assignments.ts'
 import type { Query } from '../../db/query.ts'
 import { describePlaces } from '../binding/binding-address.ts'
-import {
-  type EarlierFindings,
-  earlierFindings,
-  selectEarlierFindings,
-} from '../enforcement/counted-findings.ts'
-import type { EnforcementReport } from '../enforcement/enforcement.ts'
+import { earlierFindings, selectEarlierFindings } from '../enforcement/counted-findings.ts'
+import { type EnforcementReport, reportOf, stateField } from '../enforcement/enforcement.ts'
 import { operation, ownApiVersions } from '../operation.ts'
 import { decodeSkipToken, encodeSkipToken, keyRange, nextLink } from '../page.ts'
 import { idOf, keyOf } from '../place.ts'
@@ -35,8 +31,11 @@ const visibleDatabase = Type.Object(
       dataMaskingState: oneOf(['Enabled', 'Disabled']),
       mode: oneOf(['Enforce', 'Observe']),
       ruleCount: Type.Integer(),
+      rolesNotContained: Type.Integer({
+        description: 'Database roles that the masks do not contain, by the last look',
+      }),
       enforcement: Type.Object({
-        state: oneOf(['NotBound', 'Enforced', 'Observing', 'Pending', 'Failed']),
+        state: stateField,
         since: nullableString,
         reason: nullableString,
         driftRepairs: Type.Integer(),
@@ -71,14 +70,18 @@ export const listVisibleDatabases = operation({
     const visible = found.slice(0, pageSize)
     const last = visible.at(-1)
     const counts = await countRules(tx, visible)
-    const earlier = await selectEarlierFindings(
-      tx,
-      visible.map(({ id }) => id),
-    )
+    const ids = visible.map(({ id }) => id)
+    const earlier = await selectEarlierFindings(tx, ids)
+    const notContained = await ports.countNotContained(tx, ids)
     const value = await Promise.all(
       visible.map(async (row) => {
-        const report = row.bound ? await ports.enforcement.report(row.id) : notBound
-        return render(row, namespace, report, counts.get(row.id) ?? 0, earlier(row.id))
+        const report = await reportOf(row, ports.enforcement)
+        const { id, bound } = row
+        return render(row, namespace, report, {
+          ruleCount: counts.get(id) ?? 0,
+          rolesNotContained: bound ? notContained(id) : 0,
+          earlierFindings: earlier(id),
+        })
       }),
     )
     const next =
@@ -89,16 +92,14 @@ export const listVisibleDatabases = operation({
   },
 })
 
-type Shown = Pick<EnforcementReport, 'state' | 'since' | 'reason' | 'driftRepairs' | 'lastDriftAt'>
-
-const notBound: Shown = { state: 'NotBound', since: null, reason: null, driftRepairs: 0, lastDriftAt: null }
-
 function render(
   row: DatabaseRow,
   namespace: string,
-  { state, since, reason, driftRepairs, lastDriftAt }: Shown,
-  ruleCount: number,
-  earlier: EarlierFindings,
+  { state, since, reason, driftRepairs, lastDriftAt }: EnforcementReport,
+  counts: Pick<
+    Static<typeof visibleDatabase>['properties'],
+    'ruleCount' | 'rolesNotContained' | 'earlierFindings'
+  >,
 ): Static<typeof visibleDatabase> {
   const { place, binding, gatewayName, policyState, policyMode } = row
   return {
@@ -112,9 +113,8 @@ function render(
       boundTo: binding && `${describePlaces(binding)}/${binding.database}`,
       dataMaskingState: policyState,
       mode: policyMode,
-      ruleCount,
+      ...counts,
       enforcement: { state, since, reason, driftRepairs, lastDriftAt },
-      earlierFindings: earlier,
     },
   }
 }

@@ -2,6 +2,8 @@ import { type Detail, fail } from '../../kernel/problem.ts'
 import { fold } from '../place.ts'
 import { readExemptPrincipals, splitEntries } from '../policy/exempt-entries.ts'
 import { type Place, resolveGroups } from '../policy/exemptions.ts'
+import { readNotContained } from '../policy/policy.ts'
+import type { Site } from '../resource.ts'
 import { checkIdentifierLengths, fitColumn } from '../rules/fit-column.ts'
 import { columnFields } from '../rules/rule-fields.ts'
 import { checkRule } from '../rules/validate-rule.ts'
@@ -21,8 +23,13 @@ interface DocumentFault {
  * Checks a whole document before anything of it is stored: every rule by itself, against the others, and against the
  * catalog of the bound database where that can be reached. Refuses with all faults at once.
  */
-export async function checkDocument(input: DocumentInput, place: Place): Promise<MaskingDocument> {
-  const { database, ports } = place
+export async function checkDocument(
+  input: DocumentInput,
+  place: Place & Pick<Site, 'apiVersion'>,
+): Promise<MaskingDocument> {
+  const { database, ports, apiVersion } = place
+  const target = 'properties.policy.notContained'
+  const notContained = readNotContained(input.policy?.notContained, apiVersion, target)
   if (input.rules.length > mostRules)
     fail('InvalidMaskingDocument', { reason: `it may have at most ${mostRules} rules.` })
   const checked = input.rules.map(({ name, ...properties }, at) => ({ at, name, ...checkRule(properties) }))
@@ -55,6 +62,7 @@ export async function checkDocument(input: DocumentInput, place: Place): Promise
         policyState: input.policy.dataMaskingState,
         ...(input.policy.enforcementMode && { policyMode: input.policy.enforcementMode }),
         exemptPrincipals: await readEntries(input.policy.exemptPrincipals ?? [], place),
+        ...(notContained && { notContained }),
       },
     }),
   }

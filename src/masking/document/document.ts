@@ -1,8 +1,12 @@
 import { type Static, Type } from 'typebox'
 import type { DatabaseRow } from '../databases/database-row.ts'
+import { proposedContainment } from '../enforcement/verdict.ts'
+import { ownApiVersion } from '../operation.ts'
 import { fillPath, policyPath } from '../place.ts'
 import { splitEntries } from '../policy/exempt-entries.ts'
 import { type Exemption, exemptionAnswer } from '../policy/exemptions.ts'
+import { notContainedField } from '../policy/policy.ts'
+import type { Site } from '../resource.ts'
 import type { Rule } from '../rules/rule.ts'
 import {
   allFields,
@@ -28,6 +32,7 @@ export const documentProperties = Type.Object(
           dataMaskingState: policyStates,
           enforcementMode: Type.Optional(enforcementModes),
           exemptPrincipals: Type.Optional(Type.Array(Type.String())),
+          notContained: Type.Optional(notContainedField),
         },
         strict,
       ),
@@ -92,6 +97,7 @@ export const documentAnswer = Type.Object(
         dataMaskingState: policyStates,
         enforcementMode: enforcementModes,
         exemptPrincipals: Type.Array(Type.String()),
+        notContained: Type.Optional(notContainedField),
       }),
       rules: Type.Array(
         Type.Object({
@@ -104,6 +110,7 @@ export const documentAnswer = Type.Object(
     }),
     exemptions: Type.Array(exemptionAnswer, { description: 'Whom each of the exempt principals is' }),
     changes: Type.Optional(changeCounts),
+    containment: Type.Optional(proposedContainment),
   },
   { title: 'maskingDocument' },
 )
@@ -116,20 +123,22 @@ export interface MaskingDocument {
     /** Undefined: it stays as it is. */
     readonly policyMode?: DatabaseRow['policyMode']
     readonly exemptPrincipals: string
+    /** Undefined: it stays as it is. */
+    readonly notContained?: DatabaseRow['notContained']
   }
   readonly rules: readonly NamedRule[]
 }
 
 export type NamedRule = RuleProperties & { readonly name: string }
 
-type Shown = Pick<DatabaseRow, 'place' | 'policyState' | 'policyMode' | 'exemptPrincipals'>
+type Shown = Pick<DatabaseRow, 'place' | 'policyState' | 'policyMode' | 'exemptPrincipals' | 'notContained'>
 
 export function renderDocument(
-  { place, policyState, policyMode, exemptPrincipals }: Shown,
+  { place, policyState, policyMode, exemptPrincipals, notContained }: Shown,
   rules: readonly NamedRule[],
   exemptions: readonly Exemption[],
-  namespace: string,
-): Omit<Static<typeof documentAnswer>, 'changes'> {
+  { namespace, apiVersion }: Pick<Site, 'namespace' | 'apiVersion'>,
+): Omit<Static<typeof documentAnswer>, 'changes' | 'containment'> {
   return {
     id: fillPath(documentPath, { ...place }, namespace),
     name: 'document',
@@ -139,6 +148,7 @@ export function renderDocument(
         dataMaskingState: policyState,
         enforcementMode: policyMode,
         exemptPrincipals: splitEntries(exemptPrincipals),
+        ...(apiVersion === ownApiVersion && { notContained }),
       },
       rules: rules.map((rule) => ({ name: rule.name, ...pick(rule, allFields) })),
     },

@@ -26,11 +26,12 @@ export const getDocument = operation({
       policyState: 'Disabled' as const,
       policyMode: 'Enforce' as const,
       exemptPrincipals: '',
+      notContained: 'report' as const,
     }
     const entries = database?.exemptPrincipals ?? ''
     const maySee = await allowSight(site, entries)
     const exemptions = await describeExemptions(entries, { ...site, database }, maySee)
-    const shown = renderDocument(database ?? fresh, rules, exemptions, site.namespace)
+    const shown = renderDocument(database ?? fresh, rules, exemptions, site)
     const tag = documentTag(database?.policyVersion ?? 0, rules)
     return withEnforcement(ok(shown, tag), database, site.ports, false)
   },

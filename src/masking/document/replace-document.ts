@@ -1,11 +1,22 @@
 import { ok } from '../../api/operation.ts'
+import type { Verdict } from '../../contracts/verdict.ts'
 import { fail } from '../../kernel/problem.ts'
-import { findDeclared, lockOrCreateDatabase } from '../databases/database-row.ts'
+import { type DatabaseRow, findDeclared, lockOrCreateDatabase } from '../databases/database-row.ts'
+import { proposePolicy } from '../enforcement/proposed-policy.ts'
+import {
+  type Judged,
+  judgedBy,
+  judgeProposed,
+  mayRefuse,
+  refuseNotContained,
+  requireSame,
+} from '../enforcement/refuse-not-contained.ts'
+import { renderContainment } from '../enforcement/verdict.ts'
 import { checkTag } from '../entity-tag.ts'
 import { operation, ownApiVersions, withEnforcement } from '../operation.ts'
 import { readDatabasePlace, scopeOf } from '../place.ts'
 import { allowSight, describeExemptions, type Exemption } from '../policy/exemptions.ts'
-import { siteOf } from '../resource.ts'
+import { type Site, siteOf } from '../resource.ts'
 import { ruleParts, ruleRows } from '../rules/rule.ts'
 import { checkDocument } from './check-document.ts'
 import {
@@ -17,11 +28,14 @@ import {
   type MaskingDocument,
   renderDocument,
 } from './document.ts'
-import { countChanges, storeDocument } from './store-document.ts'
+import { compareRules, countChanges, planPolicy, storeDocument } from './store-document.ts'
 
 const action = 'Vendor.Sql/servers/databases/dataMaskingPolicies/write'
 
 interface Prepared {
+  readonly judged: Judged
+  /** Null: the database is not bound, or cannot be looked into. */
+  readonly verdicts: readonly Verdict[] | null
   readonly document: MaskingDocument
   readonly exemptions: readonly Exemption[]
   /** The version of the binding whose catalog the document was checked against. */
@@ -48,10 +62,12 @@ export const replaceDocument = operation({
     const stored = document.policy?.exemptPrincipals ?? database?.exemptPrincipals ?? ''
     const maySee = await allowSight(site, stored)
     const exemptions = await describeExemptions(stored, { ...site, database }, maySee)
-    return { document, exemptions, bindingVersion: database?.bindingVersion ?? 0 }
+    const bindingVersion = database?.bindingVersion ?? 0
+    const verdicts = await judge(document, database, site, context.confirm)
+    return { document, exemptions, bindingVersion, judged: judgedBy(database), verdicts }
   },
 
-  async run(context, { document, exemptions, bindingVersion }) {
+  async run(context, { document, exemptions, bindingVersion, judged, verdicts }) {
     const site = siteOf(context)
     const { tx, ports } = site
     const before = await lockOrCreateDatabase(site, action)
@@ -61,11 +77,30 @@ export const replaceDocument = operation({
       fail('Conflict', {
         reason: 'The binding of the database changed meanwhile. Send the request again.',
       })
+    requireSame(judged, before, document.policy?.notContained ?? before.notContained)
     const { database, rules, change } = await storeDocument(site, context.audit, before, stored, document)
     const body = {
-      ...renderDocument(database, rules, exemptions, site.namespace),
+      ...renderDocument(database, rules, exemptions, site),
       changes: countChanges(change),
+      containment: renderContainment(verdicts),
     }
     return withEnforcement(ok(body, documentTag(database.policyVersion, rules)), database, ports, true)
   },
 })
+
+/** What the masks of a document would not contain. Fails where the setting refuses that. */
+async function judge(
+  document: MaskingDocument,
+  database: DatabaseRow | null,
+  site: Site,
+  confirm: () => Promise<void>,
+): Promise<readonly Verdict[] | null> {
+  if (!database?.bound) return null
+  const stored = ruleParts.complete(site, database, await ruleRows.list(site.tx, database.id))
+  const next = planPolicy(database, document, compareRules(stored, document.rules).created.length > 0)
+  const after = proposePolicy(next, document.rules)
+  const mustHold = mayRefuse({ ...next, before: proposePolicy(database, stored), after })
+  const verdicts = await judgeProposed(database, after, site.ports, confirm, mustHold)
+  if (mustHold) refuseNotContained(verdicts ?? [])
+  return verdicts
+}

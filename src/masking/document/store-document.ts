@@ -43,6 +43,12 @@ export function countChanges({ created, updated, deleted, unchanged }: DocumentC
   }
 }
 
+/** The policy that a document leaves: a new rule enables one whose state no caller has chosen. */
+export function planPolicy(database: DatabaseRow, { policy }: MaskingDocument, hasNewRules: boolean) {
+  const isEnabled = hasNewRules && !database.policyStateChosen
+  return { ...database, ...(isEnabled && { policyState: 'Enabled' as const }), ...policy }
+}
+
 /** Stores what differs, and audits each change as if it had come by itself. The database is locked. */
 export async function storeDocument(
   site: Site,
@@ -94,17 +100,19 @@ async function storePolicy(
   if (JSON.stringify(after) === JSON.stringify(database)) return database
   const [row] = await tx<{ version: number }[]>`
     update masked_database set policy_state = ${after.policyState}, policy_state_chosen = true,
-      policy_mode = ${after.policyMode}, exempt_principals = ${after.exemptPrincipals}, policy_version = nextval('resource_version')
+      policy_mode = ${after.policyMode}, exempt_principals = ${after.exemptPrincipals},
+      not_contained = ${after.notContained}, policy_version = nextval('resource_version')
     where id = ${database.id} returning policy_version as version`
   await recordEntries(site, database, after)
   const action = 'Vendor.Sql/servers/databases/dataMaskingPolicies/write'
-  auditChange(audit, action, renderWithMode, database, after)
+  const render = (row: DatabaseRow, namespace: string) => renderWithMode(row, namespace, site.apiVersion)
+  auditChange(audit, action, render, database, after)
   return { ...after, policyVersion: row?.version ?? 0 }
 }
 
 /** The policy of the specification, and what this service adds to it. */
-function renderWithMode(database: DatabaseRow, namespace: string) {
-  const shown = renderPolicy(database, namespace)
+function renderWithMode(database: DatabaseRow, namespace: string, apiVersion: string | undefined) {
+  const shown = renderPolicy(database, namespace, apiVersion)
   return { ...shown, properties: { ...shown.properties, enforcementMode: database.policyMode } }
 }
 

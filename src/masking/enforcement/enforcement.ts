@@ -1,9 +1,10 @@
 import { Type } from 'typebox'
 import type { Query } from '../../db/query.ts'
+import { type EnforcementState, enforcementStates, stateReasons } from '../../kernel/enforcement-state.ts'
 import { nullableDateTime, nullableString, oneOf } from '../schemas.ts'
 
 export interface EnforcementReport {
-  readonly state: 'NotBound' | 'Enforced' | 'Observing' | 'Pending' | 'Failed'
+  readonly state: EnforcementState
   readonly since: string | null
   /** Why it is not enforced; null when it is. */
   readonly reason: string | null
@@ -15,10 +16,10 @@ export interface EnforcementReport {
   readonly lastDriftAt: string | null
 }
 
-export const notBound: EnforcementReport = {
+const notBound: EnforcementReport = {
   state: 'NotBound',
   since: null,
-  reason: 'The database is not bound to a PostgreSQL: its rules are stored and nothing is masked.',
+  reason: stateReasons.NotBound ?? null,
   notes: [],
   checkedAt: null,
   enforcedAt: null,
@@ -26,9 +27,11 @@ export const notBound: EnforcementReport = {
   lastDriftAt: null,
 }
 
+export const stateField = oneOf(enforcementStates)
+
 export const enforcementAnswer = Type.Object(
   {
-    state: oneOf(['NotBound', 'Enforced', 'Observing', 'Pending', 'Failed']),
+    state: stateField,
     since: nullableDateTime,
     reason: nullableString,
     notes: Type.Array(Type.Object({ code: Type.String(), target: Type.String(), message: Type.String() })),
@@ -48,12 +51,12 @@ export interface Enforcement {
   settle(databaseId: string): Promise<EnforcementReport>
   /**
    * Entries of an exempt list, as it is stored: those that name directory objects never exempt a role of that name, and those
-   * that were not on the list before are judged as new.
+   * that come or go are judged as new the next time.
    */
   recordEntries(
     tx: Query,
     databaseId: string,
-    entries: { readonly added: readonly string[]; readonly named: readonly string[] },
+    entries: { readonly changed: readonly string[]; readonly named: readonly string[] },
   ): Promise<void>
   /** The statements that a reconciliation would run now; none of them is run. */
   /** Everything of ours in the database and on its server. */
@@ -64,6 +67,14 @@ export interface Enforcement {
     readonly reason: string | null
     readonly left: readonly Leftover[]
   }>
+}
+
+/** Null: the database was never declared. */
+export async function reportOf(
+  database: { readonly id: string; readonly bound: boolean } | null,
+  enforcement: Pick<Enforcement, 'report'>,
+): Promise<EnforcementReport> {
+  return database?.bound ? await enforcement.report(database.id) : notBound
 }
 
 interface Leftover {

@@ -1,23 +1,18 @@
 import { Type } from 'typebox'
 import { ok } from '../../api/operation.ts'
-import { type DatabaseRow, findDeclared } from '../databases/database-row.ts'
+import { findDeclared } from '../databases/database-row.ts'
 import { checkDocument } from '../document/check-document.ts'
-import {
-  changeCounts,
-  documentLimits,
-  documentProperties,
-  type MaskingDocument,
-} from '../document/document.ts'
-import { compareRules, countChanges } from '../document/store-document.ts'
+import { changeCounts, documentLimits, documentProperties } from '../document/document.ts'
+import { compareRules, countChanges, planPolicy } from '../document/store-document.ts'
 import { operation, ownApiVersions, withEnforcement } from '../operation.ts'
 import { policyPath, readDatabasePlace, scopeOf } from '../place.ts'
-import { splitEntries } from '../policy/exempt-entries.ts'
 import { allowSight, describeExemptions, exemptionAnswer } from '../policy/exemptions.ts'
 import { siteOf } from '../resource.ts'
 import { ruleParts, ruleRows } from '../rules/rule.ts'
 import { nullableString, strict } from '../schemas.ts'
 import { lookInto, noImpact } from './inspection.ts'
-import { asEnforced, type ProposedPolicy } from './proposed-policy.ts'
+import { proposePolicy } from './proposed-policy.ts'
+import { proposedContainment, renderContainment } from './verdict.ts'
 
 const { policy, rules } = documentProperties.properties
 
@@ -54,8 +49,12 @@ const impactAnswer = Type.Object(
   {
     changes: changeCounts,
     exemptions: Type.Array(exemptionAnswer),
+    containment: proposedContainment,
     roles: roleImpacts,
     ended: Type.Array(Type.Object({ ...session, reason: Type.String() })),
+    reading: Type.Array(Type.Object({ ...session, statement: Type.String() }), {
+      description: 'Sessions that may go on reading raw values by a cursor which is open now',
+    }),
     closed: Type.Array(Type.Object({ relation: Type.String(), reason: Type.String() })),
     statements: Type.Array(Type.Object({ sql: Type.String(), why: Type.String() })),
     notes: Type.Array(Type.Object({ code: Type.String(), target: Type.String(), message: Type.String() })),
@@ -94,27 +93,17 @@ export const findImpact = operation({
       : []
     const document = sent ? checked : { ...checked, rules: stored }
     const change = compareRules(stored, document.rules)
-    const impact = database?.bound
-      ? await site.ports.inspection.findImpact(
-          lookInto(database, context.confirm),
-          propose(document, database, change.created.length > 0),
-        )
-      : noImpact
+    const { inspection } = site.ports
+    const next = database && planPolicy(database, document, change.created.length > 0)
+    const proposed = proposePolicy(next, document.rules)
+    const look = database?.bound && lookInto(database, context.confirm)
+    const impact = look ? await inspection.findImpact(look, proposed) : noImpact
+    const verdicts = look ? await inspection.findVerdicts(look, proposed) : null
     const entries = document.policy?.exemptPrincipals ?? database?.exemptPrincipals ?? ''
     const maySee = await allowSight(site, database?.exemptPrincipals ?? '')
     const exemptions = await describeExemptions(entries, { ...site, database }, maySee)
-    const body = { changes: countChanges(change), exemptions, ...impact }
+    const containment = renderContainment(verdicts)
+    const body = { changes: countChanges(change), exemptions, containment, ...impact }
     return withEnforcement(ok(body), database, site.ports, false)
   },
 })
-
-/** The policy as it would be stored; one that is off, or observed only, has no rules to enforce. */
-function propose(document: MaskingDocument, database: DatabaseRow, hasNewRules: boolean): ProposedPolicy {
-  const byRule = hasNewRules && !database.policyStateChosen ? 'Enabled' : database.policyState
-  const { policyState, exemptPrincipals } = document.policy ?? { ...database, policyState: byRule }
-  const mode = document.policy?.policyMode ?? database.policyMode
-  return {
-    rules: policyState === 'Enabled' && mode === 'Enforce' ? document.rules.map(asEnforced) : [],
-    exempt: splitEntries(exemptPrincipals),
-  }
-}

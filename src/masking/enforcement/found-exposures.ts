@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { Type } from 'typebox'
+import type { Exposure } from '../../contracts/inspection.ts'
 import type { Query } from '../../db/query.ts'
 import { dateTime, oneOf } from '../schemas.ts'
-import type { Exposure } from './inspection.ts'
 
 /** Closed exposures are shown for a quarter of a year, and the last ones alone. */
 const kept = { days: 92, most: 50 }

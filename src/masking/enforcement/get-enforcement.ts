@@ -3,7 +3,7 @@ import { ok } from '../../api/operation.ts'
 import { findDatabase } from '../databases/database-row.ts'
 import { apiVersions, operation, withEnforcement } from '../operation.ts'
 import { policyPath, readDatabasePlace, scopeOf } from '../place.ts'
-import { enforcementAnswer, notBound } from './enforcement.ts'
+import { enforcementAnswer, reportOf } from './enforcement.ts'
 import { lookInto } from './inspection.ts'
 
 export const getEnforcement = operation({
@@ -19,9 +19,8 @@ export const getEnforcement = operation({
 
   async run({ params, query, caller, tx, ports, confirm }) {
     const database = await findDatabase(tx, caller.tenantId, readDatabasePlace(params))
-    if (!database?.bound) return withEnforcement(ok(notBound), database, ports, false)
-    const report = await ports.enforcement.report(database.id)
-    const isPlanned = query.plan === 'true'
+    const report = await reportOf(database, ports.enforcement)
+    const isPlanned = database?.bound && query.plan === 'true'
     const plan = isPlanned ? await ports.inspection.plan(lookInto(database, confirm)) : undefined
     const statements = plan?.map(({ sql, why }) => ({ sql, why }))
     const answer = ok({ ...report, ...(statements && { plan: statements }) })

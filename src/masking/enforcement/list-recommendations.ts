@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import { ok } from '../../api/operation.ts'
+import type { Recommendation } from '../../contracts/inspection.ts'
 import { findDatabase } from '../databases/database-row.ts'
 import { apiVersions, operation, withEnforcement } from '../operation.ts'
 import { policyPath, readDatabasePlace, scopeOf } from '../place.ts'
@@ -7,7 +8,7 @@ import { ruleRows } from '../rules/rule.ts'
 import { columnFields, maskFields, maskingFunctions, pick } from '../rules/rule-fields.ts'
 import { each, nullableString, oneOf } from '../schemas.ts'
 import { keepCount } from './counted-findings.ts'
-import { asColumnPlace, lookInto, type Recommendation } from './inspection.ts'
+import { asColumnPlace, lookInto } from './inspection.ts'
 
 const recommendation = Type.Object(
   {

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { ok } from '../../api/operation.ts'
+import type { PreviewRequest } from '../../contracts/inspection.ts'
 import { fail } from '../../kernel/problem.ts'
 import { type DatabaseRow, findDatabase } from '../databases/database-row.ts'
 import { apiVersions, type MaskingPorts, operation, withEnforcement } from '../operation.ts'
@@ -10,7 +11,8 @@ import { ruleInput, ruleRows } from '../rules/rule.ts'
 import { maskFields, pick, type RuleProperties } from '../rules/rule-fields.ts'
 import { validateRule } from '../rules/validate-rule.ts'
 import { nullableString, strict } from '../schemas.ts'
-import { asColumnPlace, lookInto, type Mask, type PreviewRequest } from './inspection.ts'
+import { reportOf, stateField } from './enforcement.ts'
+import { asColumnPlace, lookInto, type Mask } from './inspection.ts'
 
 const mostRows = 50
 const usualRows = 10
@@ -29,8 +31,20 @@ const values = Type.Array(nullableString)
 
 const previewAnswer = Type.Object(
   {
+    masks: Type.Object({
+      state: stateField,
+      areInForce: Type.Boolean({
+        description: 'False: `values` are what masks would show, and roles may read raw values',
+      }),
+      reason: nullableString,
+    }),
     columns: Type.Array(
-      Type.Object({ name: Type.String(), type: Type.String(), maskingFunction: nullableString }),
+      Type.Object({
+        name: Type.String(),
+        type: Type.String(),
+        maskingFunction: nullableString,
+        isDraft: Type.Boolean({ description: 'The mask is not stored' }),
+      }),
     ),
     rows: Type.Array(
       Type.Object({
@@ -46,7 +60,7 @@ export const previewTable = operation({
   name: 'previewTable',
   clause: 'MASK-112',
   summary:
-    'Show some rows of a table as those see it who are not exempt, with a rule that is not saved yet if wanted',
+    'Show some rows of a table under its masks, and whether these are in force; also under a rule that is not saved',
   method: 'POST',
   reads: true,
   path: `${policyPath}/preview`,
@@ -62,8 +76,8 @@ export const previewTable = operation({
     if (!database?.bound) fail('InvalidPreview', { reason: 'the database is not bound to a PostgreSQL' })
     const draft = body.rule && (await readDraft(body, database, ports))
     const top = body.top ?? usualRows
-    let asked: PreviewRequest | undefined
-    const admit = async (): Promise<PreviewRequest> => {
+    let asked: PreviewRequest<Mask> | undefined
+    const admit = async (): Promise<PreviewRequest<Mask>> => {
       await confirm()
       // The policy and the groups of the caller change while the look waits.
       const entries = splitEntries((await find())?.exemptPrincipals ?? '')
@@ -88,7 +102,9 @@ export const previewTable = operation({
     const { schemaName, tableName, rule } = body
     const after = { schemaName, tableName, top, raw: asked?.raw, ...(rule && { rule }) }
     audit({ action: 'previewTable', target: scopeOf(params), after })
-    return withEnforcement(ok(shown), database, ports, false)
+    const { state, reason } = await reportOf(database, ports.enforcement)
+    const masks = { state, areInForce: state === 'Enforced', reason }
+    return withEnforcement(ok({ masks, ...shown }), database, ports, false)
   },
 })
 

@@ -1,4 +1,3 @@
-import { createHmac } from 'node:crypto'
 import { type Database, openDatabase } from '../../db/database.ts'
 import type { ConnectionCheck } from '../../db/database-marks.ts'
 import type { Place } from '../../db/database-url.ts'
@@ -13,7 +12,8 @@ import { splitEntries } from '../policy/exempt-entries.ts'
 import { type MappingProperties, mappingRows } from '../role-mappings/mapping.ts'
 import { ruleRows } from '../rules/rule.ts'
 import type { RuleProperties } from '../rules/rule-fields.ts'
-import { asEnforced, type ProposedPolicy } from './proposed-policy.ts'
+import { type KnownRules, noRules, RuleMemory } from './known-rules.ts'
+import type { EnforcedRule, ProposedPolicy } from './proposed-policy.ts'
 
 interface SourceOptions {
   readonly database: Pick<Database, 'sql' | 'transaction'>
@@ -68,9 +68,6 @@ interface ExemptRecord {
   readonly entry: string
   readonly place: string
   readonly oid: number | null
-  readonly isTaken: boolean
-  readonly isPinned: boolean
-  readonly version: string
 }
 
 interface StoredPolicy {
@@ -79,7 +76,8 @@ interface StoredPolicy {
   readonly mode: string
   readonly exempt: string
   readonly records: readonly ExemptRecord[]
-  readonly rules: readonly Child<RuleProperties>[]
+  readonly changedRules: readonly Child<RuleProperties>[]
+  readonly ruleCount: number
   readonly suspended: readonly { readonly schema: string; readonly table: string }[]
 }
 
@@ -98,6 +96,29 @@ export function createEnforcementSource(options: SourceOptions) {
       select distinct schema_name as schema, table_name as "table" from masking_rule
       where database_id = ${databaseId}`),
   ]
+  const memory = new RuleMemory()
+  const readStored = async (databaseId: string, known: KnownRules) => {
+    const [row] = await sql<StoredPolicy[]>`
+      select tenant_id as "tenantId", policy_state as state, policy_mode as mode, exempt_principals as exempt,
+        ${selectRecords(sql, sql`d.id`)} as records,
+        ${ruleRows.listAsJson(sql, sql`d.id`, known.version)} as "changedRules", ${ruleRows.countAs(sql, sql`d.id`)} as "ruleCount",
+        (select coalesce(jsonb_agg(jsonb_build_object('schema', schema_name, 'table', table_name)
+          order by schema_name, table_name), '[]') from suspension where database_id = d.id) as suspended
+      from masked_database d where id = ${databaseId}`
+    return row
+  }
+  /** The policy with its rules, of one moment. */
+  const readRules = async (
+    databaseId: string,
+  ): Promise<{ row?: StoredPolicy; rules: readonly EnforcedRule[] }> => {
+    for (const known of [memory.recall(databaseId), noRules]) {
+      const row = await readStored(databaseId, known)
+      if (!row) break
+      const rules = memory.add(databaseId, known, row.changedRules, row.ruleCount)
+      if (rules) return { row, rules }
+    }
+    return { rules: [] }
+  }
   return {
     async find(databaseId: string): Promise<BoundTarget | null> {
       const [row] = await sql<
@@ -167,17 +188,12 @@ export function createEnforcementSource(options: SourceOptions) {
      * enforced without the exemptions that were stored together with it, nor an entry be judged without what was recorded with it.
      */
     async readPolicy(databaseId: string, proposed?: ProposedPolicy) {
-      const [row] = await sql<StoredPolicy[]>`
-        select tenant_id as "tenantId", policy_state as state, policy_mode as mode, exempt_principals as exempt,
-          ${selectRecords(sql, sql`d.id`)} as records, ${ruleRows.listAsJson(sql, sql`d.id`)} as rules,
-          (select coalesce(jsonb_agg(jsonb_build_object('schema', schema_name, 'table', table_name)
-            order by schema_name, table_name), '[]') from suspension where database_id = d.id) as suspended
-        from masked_database d where id = ${databaseId}`
-      const stored = row?.state === 'Enabled' && row.mode === 'Enforce' ? row.rules : []
+      const { row, rules } = await readRules(databaseId)
+      const stored = row?.state === 'Enabled' && row.mode === 'Enforce' ? rules : []
       const entries = proposed?.exempt ?? splitEntries(row?.exempt ?? '')
       const exempt = row ? await findExempt(row.tenantId, entries) : { roles: [], principals: [], named: [] }
       return {
-        rules: proposed?.rules ?? stored.map(asEnforced),
+        rules: proposed?.rules ?? stored,
         exemptRoles: exempt.roles,
         exemptPrincipals: exempt.principals,
         namedEntries: exempt.named,
@@ -199,12 +215,6 @@ export function createEnforcementSource(options: SourceOptions) {
     claimantOf(databaseId: string) {
       return {
         databaseId,
-        sign: (text: string) => signWith(secrets.derive('guard marks'), text),
-        signOtherwise(text: string) {
-          const { older, newer } = secrets.deriveOthers('guard marks')
-          const sign = (key: Buffer) => signWith(key, text)
-          return { older: older.map(sign), newer: newer.map(sign) }
-        },
         async nameOwner(owner: string) {
           const [row] = await sql<{ tenantId: string }[]>`
             select tenant_id as "tenantId" from masked_database where id = ${databaseId}`
@@ -237,8 +247,4 @@ export function createEnforcementSource(options: SourceOptions) {
       }
     },
   }
-}
-
-function signWith(key: Buffer, text: string): string {
-  return createHmac('sha256', key).update(text).digest('base64url')
 }

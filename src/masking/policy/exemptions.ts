@@ -130,7 +130,7 @@ async function lookUp(entries: readonly string[], { tx, tenantId, database, port
     named: new Map(named.map((one) => [one.entry, one])),
     /** Null: the database is not bound, or does not answer. */
     roles: reached && 'value' in reached ? new Set(reached.value) : null,
-    /** Entries whose role is not the one that they meant, by the last turn (ENF-194, ENF-315). */
+    /** Entries whose role is not the one that they meant, by the last turn (ENF-194). */
     taken: new Set(notes.filter(({ code }) => code === 'ExemptNameTaken').map(({ target }) => target)),
   }
 }

@@ -1,7 +1,7 @@
 import { ok } from '../../api/operation.ts'
 import { defaultLocation, findDeclared } from '../databases/database-row.ts'
 import { entityTag } from '../entity-tag.ts'
-import { operation, originalApiVersions, withEnforcement } from '../operation.ts'
+import { databaseApiVersions, operation, withEnforcement } from '../operation.ts'
 import { policyPath, readDatabasePlace, scopeOf } from '../place.ts'
 import { siteOf } from '../resource.ts'
 import { type Policy, policyAnswer, renderPolicy } from './policy.ts'
@@ -12,7 +12,7 @@ export const getPolicy = operation({
   summary: 'Get the masking policy of a database',
   method: 'GET',
   path: policyPath,
-  apiVersions: originalApiVersions,
+  apiVersions: databaseApiVersions,
   permission: { action: 'Vendor.Sql/servers/databases/dataMaskingPolicies/read', scope: scopeOf },
   answers: { 200: policyAnswer },
 
@@ -24,8 +24,9 @@ export const getPolicy = operation({
       location: defaultLocation,
       policyState: 'Disabled',
       exemptPrincipals: '',
+      notContained: 'report',
     }
-    const shown = renderPolicy(database ?? fresh, site.namespace)
+    const shown = renderPolicy(database ?? fresh, site.namespace, site.apiVersion)
     return withEnforcement(ok(shown, entityTag(database?.policyVersion ?? 0)), database, site.ports, false)
   },
 })

@@ -1,9 +1,16 @@
 import { type Static, Type } from 'typebox'
 import type { DatabaseRow } from '../databases/database-row.ts'
+import { refuseContent } from '../faults.ts'
+import { ownApiVersion } from '../operation.ts'
 import { fillPath, policyPath } from '../place.ts'
 import { envelopeInput, nullableString, oneOf, optionalString, strict } from '../schemas.ts'
 
 const state = oneOf(['Enabled', 'Disabled'])
+
+/** What becomes of writes that add masks which would not contain every role. */
+export const notContainedField = oneOf(['report', 'refuse'], {
+  description: 'Whether masks that would not contain every database role are refused; of version 2026-11-01',
+})
 
 /** The legacy properties are taken and have no effect. */
 export const policyInput = Type.Object(
@@ -15,6 +22,7 @@ export const policyInput = Type.Object(
         exemptPrincipals: optionalString,
         applicationPrincipals: optionalString,
         maskingLevel: optionalString,
+        notContained: Type.Optional(notContainedField),
       },
       strict,
     ),
@@ -40,14 +48,33 @@ export const policyAnswer = Type.Object(
       exemptPrincipals: Type.String(),
       applicationPrincipals: Type.String(),
       maskingLevel: Type.String(),
+      notContained: Type.Optional(notContainedField),
     }),
   },
   { title: 'policy' },
 )
 
-export type Policy = Pick<DatabaseRow, 'place' | 'location' | 'policyState' | 'exemptPrincipals'>
+export type Policy = Pick<
+  DatabaseRow,
+  'place' | 'location' | 'policyState' | 'exemptPrincipals' | 'notContained'
+>
 
-export function renderPolicy(policy: Policy, namespace: string): Static<typeof policyAnswer> {
+/** The setting of a body; undefined: it stays as it is. Earlier versions do not know it. */
+export function readNotContained(
+  sent: DatabaseRow['notContained'] | undefined,
+  apiVersion: string | undefined,
+  target: string,
+): DatabaseRow['notContained'] | undefined {
+  if (sent !== undefined && apiVersion !== ownApiVersion)
+    refuseContent(target, `needs api-version ${ownApiVersion}`)
+  return sent
+}
+
+export function renderPolicy(
+  policy: Policy,
+  namespace: string,
+  apiVersion?: string,
+): Static<typeof policyAnswer> {
   return {
     id: fillPath(policyPath, { ...policy.place }, namespace),
     name: 'Default',
@@ -59,6 +86,7 @@ export function renderPolicy(policy: Policy, namespace: string): Static<typeof p
       exemptPrincipals: policy.exemptPrincipals,
       applicationPrincipals: '',
       maskingLevel: '',
+      ...(apiVersion === ownApiVersion && { notContained: policy.notContained }),
     },
   }
 }

@@ -16,6 +16,8 @@ export async function recordEntries(
   const former = new Set(splitEntries(before.exemptPrincipals))
   const named = await ports.principals.findNamed(tx, tenantId, entries)
   const added = entries.filter((entry) => !former.has(entry))
-  if (added.length + named.length > 0) await ports.enforcement.recordEntries(tx, id, { added, named })
+  const kept = new Set(entries)
+  const changed = [...added, ...[...former].filter((entry) => !kept.has(entry))]
+  if (changed.length + named.length > 0) await ports.enforcement.recordEntries(tx, id, { changed, named })
   if (added.length > 0) await lockRightsToGive(tx)
 }

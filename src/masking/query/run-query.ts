@@ -9,7 +9,7 @@ import { databasePath, readDatabasePlace, scopeOf } from '../place.ts'
 import { ruleRows } from '../rules/rule.ts'
 import { nullableString, strict } from '../schemas.ts'
 
-const action = 'Vendor.Sql/servers/databases/query/action'
+export const queryAction = 'Vendor.Sql/servers/databases/query/action'
 const most = { rows: 10_000, seconds: 50 }
 const usual = { rows: 500, seconds: 15 }
 
@@ -67,7 +67,7 @@ export const runQuery = operation({
       fail('AuthorizationFailed', {
         client: caller.applicationId,
         objectId: caller.objectId,
-        action,
+        action: queryAction,
         scope: scopeOf(params),
       })
     const database = await findDatabase(tx, caller.tenantId, place)

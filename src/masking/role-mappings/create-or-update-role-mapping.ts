@@ -3,6 +3,7 @@ import { lockRightsToGive } from '../../auth/rights-lock.ts'
 import { fail } from '../../kernel/problem.ts'
 import { storeChild } from '../children.ts'
 import { findDeclared, lockOrCreateDatabase } from '../databases/database-row.ts'
+import { requireContained } from '../enforcement/refuse-not-contained.ts'
 import { checkConditions } from '../entity-tag.ts'
 import { apiVersions, operation, withEnforcement } from '../operation.ts'
 import { checkFreeName, readDatabasePlace, scopeOf } from '../place.ts'
@@ -39,7 +40,10 @@ export const createOrUpdateRoleMapping = operation({
     checkFreeName(site.params, mappingParts.parameter)
     const properties = await validateMapping(context.body.properties ?? {}, site)
     const database = await findDeclared(site)
-    if (database?.bound) await checkAgainstDatabase(properties, database, site)
+    if (database?.bound) {
+      await checkAgainstDatabase(properties, database, site)
+      await requireContained(properties.databaseRole, database, site, context.confirm)
+    }
     return { properties, checkedBinding: database?.bindingVersion ?? 0 }
   },
 

@@ -2,9 +2,16 @@ import type { Answer, AuditEntry } from '../../api/operation.ts'
 import { fail } from '../../kernel/problem.ts'
 import { storeChild } from '../children.ts'
 import { type DatabaseRow, findDeclared, lockOrCreateDatabase } from '../databases/database-row.ts'
+import { proposePolicy } from '../enforcement/proposed-policy.ts'
+import {
+  type Judged,
+  judgedBy,
+  requireAllContained,
+  requireSame,
+} from '../enforcement/refuse-not-contained.ts'
 import { checkConditions } from '../entity-tag.ts'
 import { type MaskingPorts, operation, originalApiVersions, withEnforcement } from '../operation.ts'
-import { checkFreeName, readDatabasePlace, scopeOf } from '../place.ts'
+import { checkFreeName, fold, readDatabasePlace, scopeOf } from '../place.ts'
 import { enableByRule } from '../policy/enable-by-rule.ts'
 import { auditChange, type Site, siteOf } from '../resource.ts'
 import { checkIdentifierLengths, fitColumn } from './fit-column.ts'
@@ -37,8 +44,8 @@ export const createOrUpdateRule = operation({
   describedBody: describedRule,
   answers: { 200: ruleAnswer, 201: ruleAnswer },
 
-  /** Returns the version of the binding whose catalog the rule was held against; null: it looked like a deletion. */
-  async prepare(context): Promise<number | null> {
+  /** Returns what the rule was held against; null: it looked like a deletion. */
+  async prepare(context): Promise<Judged | null> {
     const site = siteOf(context)
     const input = context.body.properties ?? {}
     readDatabasePlace(site.params)
@@ -48,11 +55,14 @@ export const createOrUpdateRule = operation({
     const isDeletion = input.ruleState === 'Disabled' && database !== null
     if (isDeletion && (await ruleRows.find(site.tx, database.id, name)) !== null) return null
     const rule = validateRule(input)
-    if (database?.bound) await checkAgainstCatalog(rule, database, site.ports)
-    return database?.bindingVersion ?? 0
+    if (database?.bound) {
+      await checkAgainstCatalog(rule, database, site.ports)
+      await refuseByRule({ ...rule, name }, database, site, context.confirm)
+    }
+    return judgedBy(database)
   },
 
-  async run(context, checkedBinding): Promise<Answer> {
+  async run(context, judged): Promise<Answer> {
     const site = siteOf(context)
     const input = context.body.properties ?? {}
     const name = checkFreeName(site.params, parameter)
@@ -63,10 +73,11 @@ export const createOrUpdateRule = operation({
       const answer = await deleteByState(site, context.audit, database, before, requireNames(input))
       return withEnforcement(answer, database, site.ports, true)
     }
-    if (checkedBinding !== database.bindingVersion)
+    if (judged === null || judged.bindingVersion !== database.bindingVersion)
       fail('Conflict', {
         reason: 'The rule or the binding of the database changed meanwhile. Send the request again.',
       })
+    requireSame(judged, database, database.notContained)
     const answer = await storeChild<RuleProperties, Rule>(site, context.audit, {
       kind: ruleKind,
       parts: ruleParts,
@@ -81,6 +92,28 @@ export const createOrUpdateRule = operation({
     return withEnforcement(answer, database, site.ports, true)
   },
 })
+
+async function refuseByRule(
+  rule: RuleProperties & { readonly name: string },
+  database: DatabaseRow,
+  site: Site,
+  confirm: () => Promise<void>,
+): Promise<void> {
+  const { notContained, policyStateChosen } = database
+  if (notContained === 'report') return
+  const stored = await ruleRows.list(site.tx, database.id)
+  const others = stored.filter(({ name }) => fold(name) !== fold(rule.name))
+  // As `enableByRule` does.
+  const isEnabled = others.length === stored.length && !policyStateChosen
+  const next = isEnabled ? { ...database, policyState: 'Enabled' as const } : database
+  const after = proposePolicy(next, [...others, rule])
+  await requireAllContained(
+    database,
+    { notContained, before: proposePolicy(database, stored), after },
+    site,
+    confirm,
+  )
+}
 
 /** A database that cannot be reached does not stop the rule: it is stored, and pending until it can. */
 export async function checkAgainstCatalog(

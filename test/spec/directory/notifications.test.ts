@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
-import { after, before, describe } from 'node:test'
+import { after, before, describe, test } from 'node:test'
 import pino from 'pino'
 import { createPublicGuard } from '../../../src/db/host-guard.ts'
 import { migrationDirectory } from '../../../src/db/migrate.ts'
@@ -221,6 +221,18 @@ describe('change notifications', () => {
       await call('PATCH', `/subscriptions/${id}`, 404, { expirationDateTime: later })
     },
   )
+
+  test('DIR-443, DIR-446: a subscription is sent back whole, and names its type', async () => {
+    const type = { '@odata.type': '#microsoft.graph.subscription' }
+    const { id } = await subscribe(type)
+    const { body } = await call('GET', `/subscriptions/${id}`, 200)
+    const expirationDateTime = inMinutes(90)
+    const renewed = await call('PATCH', `/subscriptions/${id}`, 200, { ...body, ...type, expirationDateTime })
+    assert.deepEqual(renewed.body, { ...body, expirationDateTime: renewed.body.expirationDateTime })
+    for (const other of [{ resource: 'users' }, { '@odata.type': '#microsoft.graph.user' }])
+      await call('PATCH', `/subscriptions/${id}`, 400, { ...body, ...other })
+    await call('POST', '/subscriptions', 400, wanted({ '@odata.type': '#microsoft.graph.user' }))
+  })
 
   clause(
     'DIR-266',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import type { Outcome } from '../../../src/enforcement/in-turn.ts'
-import type { Note } from '../../../src/enforcement/plan.ts'
-import { judgeUnfinished, mergeNotes } from '../../../src/enforcement/states/judge-unfinished.ts'
+import type { Note } from '../../../src/contracts/note.ts'
+import { judgeUnfinished, mergeNotes } from '../../../src/masks/control/states/judge-unfinished.ts'
+import type { TurnResult } from '../../../src/masks/turn.ts'
 import { clause } from '../../support/clause.ts'
 
 clause(
@@ -14,22 +14,21 @@ clause(
       oids: [at + 1],
       sqlstate: '55P03',
       reason: 'a lock',
-      blockers: [],
+      holders: [],
       isClosed: true,
     }))
     const rowSecurity: Note = { code: 'RowSecurity', target: 'app.people', message: 'It has row policies.' }
-    const outcome = {
-      isWhole: true,
+    const result = {
+      unfinished,
       notes: [...views.map((target): Note => ({ code: 'NoTwin', target, message: 'None.' })), rowSecurity],
-      desired: { notes: [], exempt: [] },
-      snapshot: { relations: [] },
-    } as unknown as Outcome
-    const { state, reason, notes } = judgeUnfinished(outcome, unfinished, [])
+      snapshot: { isWhole: true, relations: [] },
+    } as unknown as TurnResult
+    const { state, reason, notes } = judgeUnfinished(result, [])
     assert.equal(state, 'Pending')
     assert.match(reason, /^"flood"."v0" waits .* "flood"."v9" waits [^.]*\. .* 9990 more are not listed\.$/)
     assert.ok(!reason.includes('"v10"'))
-    const told = await mergeNotes({ read: async () => assert.fail() }, '', outcome, notes)
-    const codes = Map.groupBy(told ?? [], ({ code }) => code)
+    const told = mergeNotes(result, notes, [])
+    const codes = Map.groupBy(told, ({ code }) => code)
     assert.equal(codes.get('NoTwin')?.length, 21)
     assert.equal(codes.get('Locked')?.length, 21)
     assert.equal(codes.get('NoTwin')?.at(-1)?.message, '9980 more notes of this kind are not listed.')

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { openDatabase } from '../../../src/db/database.ts'
 import { sqlstateOf } from '../../../src/db/sqlstate.ts'
-import type { Policy } from '../../../src/enforcement/policy.ts'
-import { reconcile } from '../../../src/enforcement/reconcile.ts'
 import { sqlstate } from '../../../src/kernel/sqlstate.ts'
+import type { Policy } from '../../../src/masks/policy.ts'
+import { takeTurn } from '../../../src/masks/turn.ts'
 import { clause } from '../../support/clause.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
 import { forUsualCluster } from '../../support/postgres.ts'
@@ -50,7 +50,7 @@ forUsualCluster((cluster) => {
         if (step === at)
           await sql`select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = ${name}`
       }
-      const died = await reconcile(doomed, wanted, { beforeStep }).then(
+      const died = await takeTurn(doomed, wanted, { beforeStep }).then(
         () => false,
         () => true,
       )
@@ -67,21 +67,21 @@ forUsualCluster((cluster) => {
         [some, more],
         [more, none],
       ] as const) {
-        await reconcile(target.database, to)
+        await takeTurn(target.database, to)
         const after = await seeState()
-        await reconcile(target.database, from)
+        await takeTurn(target.database, from)
         const before = await seeState()
         assert.notEqual(after, before)
-        const { steps } = await reconcile(target.database, to, { dryRun: true })
+        const { steps } = await takeTurn(target.database, to, { dryRun: true })
         assert.ok(steps.length > 3)
         for (let at = 0; at < steps.length; at++) {
           const { died } = await dieAt(to, at)
           assert.equal(died, true, `it died before statement ${at}`)
           assert.equal(await seeState(), before, `the old state after statement ${at}`)
         }
-        await reconcile(target.database, to)
+        await takeTurn(target.database, to)
         assert.equal(await seeState(), after)
-        assert.deepEqual((await reconcile(target.database, to)).steps, [])
+        assert.deepEqual((await takeTurn(target.database, to)).steps, [])
       }
     })
 
@@ -99,14 +99,14 @@ forUsualCluster((cluster) => {
       const lookAsOther = async () => {
         for (;;)
           try {
-            return await reconcile(other, wanted)
+            return await takeTurn(other, wanted)
           } catch (error) {
             // A controller tries again for a lock, and for nothing else.
             assert.equal(sqlstateOf(error), sqlstate.lockNotAvailable, String(error))
           }
       }
       let late: ReturnType<typeof lookAsOther> | undefined
-      const first = await reconcile(empty.database, wanted, {
+      const first = await takeTurn(empty.database, wanted, {
         async beforeStep(at) {
           if (at !== 5) return
           late = lookAsOther()

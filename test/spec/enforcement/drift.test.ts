@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
-import { reconcile } from '../../../src/enforcement/reconcile.ts'
+import { takeTurn } from '../../../src/masks/turn.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
 import { forEachCluster } from '../../support/postgres.ts'
 
@@ -20,7 +20,7 @@ forEachCluster((cluster) => {
     after(() => target[Symbol.asyncDispose]())
 
     const rules = [rule('public.person.email', 'Email')]
-    const enforce = () => reconcile(target.database, policy(rules, [auditor]))
+    const enforce = () => takeTurn(target.database, policy(rules, [auditor]))
     const run = (text: string) => target.database.sql.unsafe(text)
     const seenBy = async (name: string, query: string) => {
       const session = target.connectAs(name)
@@ -33,7 +33,7 @@ forEachCluster((cluster) => {
     const denied = (name: string, query: string) => assert.rejects(seenBy(name, query), /permission denied/)
 
     beforeEach(async () => {
-      await reconcile(target.database, policy([]))
+      await takeTurn(target.database, policy([]))
       await run(`
         drop table if exists public.person cascade;
         create table public.person (id int, email text, phone text);
@@ -162,9 +162,9 @@ forEachCluster((cluster) => {
     })
 
     test('where everybody is exempt, a new role changes nothing; when that ends, sessions do', async () => {
-      await reconcile(target.database, policy(rules, ['public']))
+      await takeTurn(target.database, policy(rules, ['public']))
       const late = await target.createRole(`late${Math.random().toString(36).slice(2)}`)
-      assert.deepEqual((await reconcile(target.database, policy(rules, ['public']))).steps, [])
+      assert.deepEqual((await takeTurn(target.database, policy(rules, ['public']))).steps, [])
       await enforce()
       const [row] = await run('select open from masquerade_guard.policy')
       const ending = row?.open.map(({ name }: { name: string }) => name)

@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe } from 'node:test'
 import pg from 'pg'
-import { LockHoards } from '../../../src/enforcement/sessions/lock-hoards.ts'
-import { NameHeld, NameHolders } from '../../../src/enforcement/sessions/name-holders.ts'
-import { endInTheWay } from '../../../src/enforcement/sessions/overdue-sessions.ts'
-import { bindingsAt, block } from '../../support/blocking-sessions.ts'
+import {
+  describeBlocker,
+  findLockHolders,
+  SessionsInTheWay,
+} from '../../../src/masks/control/sessions/in-the-way.ts'
+import type { Holder } from '../../../src/masks/sessions/holder.ts'
+import { endInTheWay } from '../../../src/masks/sessions/watch-waits.ts'
+import { bindingsAtHand, block } from '../../support/blocking-sessions.ts'
 import { clause } from '../../support/clause.ts'
 import { bindingOf, createMaskedDatabase } from '../../support/masked-database.ts'
 import { freshDatabase, policyUrl, ruleUrl, useMasking } from '../../support/masking.ts'
@@ -17,7 +21,7 @@ type Note = { code: string; message: string }
 
 /** A session outlives its role. A role with CREATEROLE makes another one, has it open a session, and drops it. */
 forEachCluster((cluster) => {
-  for (const { kind, isSuperuser, endsSessions } of bindingsAt(cluster))
+  for (const { kind, isSuperuser, endsSessions } of bindingsAtHand)
     describe(`sessions of dropped roles, with ${kind}`, () => {
       const db = freshDatabase()
       let target: Awaited<ReturnType<typeof createMaskedDatabase>>
@@ -42,10 +46,19 @@ forEachCluster((cluster) => {
         )
         for (const text of texts) await client.query(text)
         await run(`drop role "${role}"`)
-        return { client, pid: Number(rows[0].pid), name: `dropped role ${rows[0].oid}` }
+        return {
+          client,
+          pid: Number(rows[0].pid),
+          name: `dropped role ${rows[0].oid}`,
+        }
       }
-      const exempt = (exemptPrincipals = '') =>
-        masking.send('PUT', policyUrl(db), { properties: { dataMaskingState: 'Enabled', exemptPrincipals } })
+      let exemptPrincipals = ''
+      const exempt = (entries = '') => {
+        exemptPrincipals = entries
+        return masking.send('PUT', policyUrl(db), {
+          properties: { dataMaskingState: 'Enabled', exemptPrincipals },
+        })
+      }
       const putRule = (tableName: string, columnName: string) =>
         masking.putRule(db, tableName, {
           schemaName: 'app',
@@ -65,6 +78,16 @@ forEachCluster((cluster) => {
           () => false,
           () => true,
         )
+      /** No turn has seen the role of the session: one may run at any time, and the next one ends what was seen. */
+      const openUnseen = async (...given: Parameters<typeof openDropped>) => {
+        for (;;) {
+          const session = await openDropped(...given)
+          await exempt(exemptPrincipals)
+          await untilEnforced()
+          if (!(await isOver(session.client))) return session
+          await session.client.end()
+        }
+      }
       const isDenied = (text: string) =>
         target.runAs('auditor', text).then(
           () => false,
@@ -102,35 +125,8 @@ forEachCluster((cluster) => {
       after(() => target[Symbol.asyncDispose]())
 
       clause(
-        'ENF-476',
-        'A cursor from before a mask goes on reading neither in a session whose role was dropped (ENF-72). The notes name…',
-        async () => {
-          const reader = await openDropped(
-            String(analyst),
-            'begin; declare old cursor for select mail from app.people',
-            'fetch 1 from old',
-          )
-          const keeper = await openDropped(
-            String(analyst),
-            'declare kept cursor with hold for select mail from app.people',
-          )
-          await putRules()
-          if (endsSessions) await waitUntil('it ends', () => isOver(reader.client, 'fetch 1 from old'))
-          else {
-            const older = 'has a transaction that is older than a mask'
-            await untilNoted(`Session ${reader.pid} of ${reader.name} ${older}`)
-            await run(`select pg_terminate_backend(${reader.pid})`)
-          }
-          const { message } = await untilNoted(`1 session of ${keeper.name} began before the last mask`)
-          assert.ok(!(await isOver(keeper.client)))
-          await run(/To end them: (.*)\.$/.exec(message)?.[1] ?? '')
-          await waitUntil('it ends', () => isOver(keeper.client))
-        },
-      )
-
-      clause(
-        'ENF-475',
-        'A session whose role was dropped is in the way like one of a masked role, and is ended as such: where it holds…',
+        'ENF-296',
+        'Sessions of masked roles that take turns at holding a lock keep no raw value readable for longer than…',
         async () => {
           await putRules()
           const unmask = async () => {
@@ -171,18 +167,25 @@ forEachCluster((cluster) => {
             `set role "${analyst}"`,
             'begin; create schema masquerade_other',
           )
-          const held = new NameHeld([{ pid: namer.pid }], undefined)
-          const named = await new NameHolders(0).clear(binding.sql, 'one', [], held)
-          assert.equal(named.dueMs, 0)
-          assert.ok(named.reason.includes(`session ${namer.pid} of ${namer.name}`), named.reason)
+          const inTheWay = new SessionsInTheWay(0, () => {})
+          const clear = async (holders: readonly Holder[]) => {
+            const waiting = [{ target: '', oids: [], holders, isClosed: false }]
+            const { blockers, ended } = await inTheWay.clear('one', { sql: binding.sql, exempt: [], waiting })
+            inTheWay.close()
+            assert.equal(ended, 1)
+            return blockers.map(describeBlocker)
+          }
+          assert.deepEqual(await clear([{ pid: namer.pid }]), [
+            `session ${namer.pid} of ${namer.name} (night job)`,
+          ])
           await waitUntil('it ends', () => isOver(namer.client))
           const hoard = await openDropped(
             String(analyst),
             'select count(pg_advisory_lock(pg_backend_pid(), n)) from generate_series(1, 1001) n',
           )
-          const { reason, dueMs } = await new LockHoards(0).clear(binding.sql, 'one', [])
-          assert.equal(dueMs, 0)
-          assert.ok(reason.includes(`session ${hoard.pid} of ${hoard.name} holds 100`), reason)
+          assert.deepEqual(await clear(await findLockHolders(binding.sql)), [
+            `session ${hoard.pid} of ${hoard.name} (night job)`,
+          ])
           await waitUntil('it ends', () => isOver(hoard.client))
           const waited = await openDropped(String(analyst))
           await endInTheWay(binding.sql, [], [waited.pid])
@@ -191,14 +194,13 @@ forEachCluster((cluster) => {
       )
 
       clause(
-        'ENF-477',
-        'When a role loses its exemption, sessions of the database whose roles were dropped end too, also where no turn…',
+        'ENF-226',
+        'A withdrawn exemption ends the sessions of the role that was exempt, by its OID, and those of roles…',
         async () => {
           await putRules()
           await exempt(auditor)
           await untilEnforced()
-          // No turn has seen the role of this session.
-          const cursor = await openDropped(
+          const cursor = await openUnseen(
             String(auditor),
             'begin; declare raw cursor for select card from app.orders',
             'fetch 1 from raw',
@@ -218,7 +220,7 @@ forEachCluster((cluster) => {
 
       clause(
         'ENF-491',
-        'The impact of a proposed policy (MASK-137) lists the sessions that end by ENF-226 and ENF-477, also of roles that were…',
+        'The impact of a proposed policy (MASK-137) lists the sessions that end by ENF-226, also of roles that…',
         async () => {
           await putRules()
           const clerk = await target.createRole('clerk')
@@ -233,8 +235,8 @@ forEachCluster((cluster) => {
             return session
           }
           const { rows } = await (await openExempt()).query('select pg_backend_pid() as pid')
-          const preview = async (exemptPrincipals: unknown[]) => {
-            const properties = { policy: { dataMaskingState: 'Enabled', exemptPrincipals } }
+          const preview = async (entries: unknown[]) => {
+            const properties = { policy: { dataMaskingState: 'Enabled', exemptPrincipals: entries } }
             const url = `${policyUrl(db)}/impact?api-version=2026-11-01`
             const { ended } = (await masking.send('POST', url, { properties })).body
             return ended.map((one: { pid: number }) => one.pid).sort()

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { reconcile } from '../../../src/enforcement/reconcile.ts'
+import { takeTurn } from '../../../src/masks/turn.ts'
 import { clause } from '../../support/clause.ts'
 import { majorOf } from '../../support/cluster.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
@@ -108,7 +108,7 @@ const json16: Views = {
 }
 /** For PostgreSQL 17 and later. */
 const json17: Views = {
-  jsonValue: `select id, mail, json_value(j, '$.a' returning app.email) as e, json_value(j, '$.m' returning app.mood default 'a' on empty) as m, json_exists(j, '$.x') as x from app.person`,
+  jsonValue: `select id, mail, json_value(j, '$.a' returning app.email) as e, json_value(j, '$.m' returning app.mood) as m, json_exists(j, '$.x') as x from app.person`,
   jsonPair: `select id, mail, json_query(j, '$.p' returning app.pair) as p from app.person`,
   jsonTable: `select p.id, p.mail, t.* from app.person p, json_table(p.j, '$' columns (n for ordinality, a text path '$.a', mo app.mood path '$.m', e app.email path '$.a', nested path '$.l[*]' columns (k int path '$'))) t`,
 }
@@ -116,7 +116,7 @@ const json17: Views = {
 forEachCluster((cluster) => {
   clause(
     'ENF-378',
-    "Where such a type is of the rows of a masked relation, or of arrays of these, the twin has the type of that relation's twin in its place…",
+    'Where a definition has a type of the rows of a masked relation, or of arrays of these,…',
     async () => {
       await using target = await createMaskedDatabase(cluster)
       const { sql } = target.database
@@ -140,8 +140,8 @@ forEachCluster((cluster) => {
         rule(`app.person.${column}`),
       )
       const rules = policy([...hidden, rule('app.parted.mail')])
-      await reconcile(target.database, rules)
-      const { steps } = await reconcile(target.database, rules)
+      await takeTurn(target.database, rules)
+      const { steps } = await takeTurn(target.database, rules)
       assert.deepEqual(steps, [])
       for (const [name] of views) {
         const shown = JSON.stringify(await target.runAs('reader', `select * from masked_app."${name}"`))

@@ -1,4 +1,3 @@
-import pg from 'pg'
 import type { Database } from '../../../src/db/database.ts'
 
 /** A way around a mask, as somebody would leave it open. `$analyst` and the like are roles of the test's own. */
@@ -32,170 +31,7 @@ export const canary = 'zelda.canary@example.com'
 
 const readIt = 'select email from public.person'
 
-/** In one transaction: a duplicate is refused, or not. */
-const guess = (insert: string) => async (session: Database) =>
-  await session.sql.unsafe(insert).then(
-    () => 'accepted',
-    (error: { code?: string }) => `refused ${error.code}`,
-  )
-
-/** The error of the server in its own words, which `Database` keeps values out of. Undone afterwards. */
-const provoke = (statements: string) => async (_session: Database, _owner: Database, url: string) => {
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  try {
-    await client.query(`begin; ${statements}; rollback`)
-    return 'nothing'
-  } finally {
-    await client.end()
-  }
-}
-
-/** The whole cluster as the replication protocol hands it out, searched for the canary. */
-async function takeBackup(url: string): Promise<string> {
-  const { hostname, port, username, password } = new URL(url)
-  const client = new pg.Client({
-    host: hostname,
-    port: Number(port),
-    user: username,
-    password,
-    replication: 'true',
-  } as pg.ClientConfig)
-  await client.connect()
-  let seen = 'nothing'
-  let tail = ''
-  const connection = Reflect.get(client, 'connection') as NodeJS.EventEmitter
-  connection.on('copyData', ({ chunk }: { chunk: Buffer }) => {
-    const text = tail + chunk.toString('latin1')
-    if (text.includes(canary)) seen = canary
-    tail = text.slice(-canary.length)
-  })
-  await client.query(`BASE_BACKUP (CHECKPOINT 'fast', MANIFEST 'no')`).finally(() => client.end())
-  return seen
-}
-
-/** An expression that fails with the masked value as soon as the note is another one. */
-const orFail = (value: string, type: string) =>
-  `case when note = 'hello' then ${value} else email::${type} end`
-
 export const exposureCases: readonly ExposureCase[] = [
-  { code: 'Superuser', what: 'a superuser', roles: { boss: 'LOGIN SUPERUSER' }, as: 'boss', leak: readIt },
-  {
-    code: 'Superuser',
-    what: 'a member of a superuser',
-    roles: { boss: 'NOLOGIN SUPERUSER', clerk: 'LOGIN' },
-    setup: 'grant $boss to $clerk',
-    as: 'clerk',
-    leak: `set role $boss; ${readIt}`,
-  },
-  {
-    code: 'Replication',
-    what: 'a role with REPLICATION',
-    roles: { copier: 'LOGIN REPLICATION' },
-    as: 'copier',
-    leak: (_session, _owner, url) => takeBackup(url),
-  },
-  {
-    code: 'CreateRole',
-    what: 'a role with CREATEROLE before 16',
-    versions: { below: 160000 },
-    roles: { clerk: 'LOGIN CREATEROLE' },
-    as: 'clerk',
-    leak: `grant pg_read_all_data to $clerk; ${readIt}`,
-  },
-  {
-    code: 'ReadsAllData',
-    what: 'a member of pg_read_all_data',
-    setup: 'grant pg_read_all_data to $analyst',
-    leak: readIt,
-  },
-  {
-    code: 'ReadsAllData',
-    what: 'a member of a member of pg_read_all_data',
-    roles: { group: 'NOLOGIN' },
-    setup: 'grant pg_read_all_data to $group; grant $group to $analyst',
-    leak: readIt,
-  },
-  {
-    code: 'ServerFiles',
-    what: 'a member of pg_read_server_files',
-    setup: `do $f$ begin execute format('copy public.person to %L', current_setting('data_directory') || '/dump.csv'); end $f$;
-      grant pg_read_server_files, pg_read_all_settings to $analyst`,
-    leak: `do $$ begin create temp table dump (id int, email text, note text);
-      execute format('copy dump from %L', current_setting('data_directory') || '/dump.csv'); end $$; select email from dump`,
-  },
-  {
-    code: 'ServerFiles',
-    what: 'a member of pg_execute_server_program',
-    setup: 'checkpoint; grant pg_execute_server_program to $analyst',
-    leak: `do $$ begin execute format('create temp table page (line text); copy page from program %L',
-      'strings ' || pg_relation_filepath('public.person') || ' || grep -ao zelda.canary@example.com ' || pg_relation_filepath('public.person')); end $$;
-      select line from page`,
-  },
-  {
-    code: 'EndsSessions',
-    what: 'a member of pg_signal_backend',
-    setup: 'grant pg_signal_backend to $analyst',
-    leak: "select pg_has_role(current_user, 'pg_signal_backend', 'USAGE') as may",
-    shows: /true/,
-  },
-  {
-    code: 'WritesAllData',
-    what: 'a member of pg_write_all_data',
-    setup: 'grant pg_write_all_data to $analyst',
-    leak: "select has_table_privilege('public.person', 'UPDATE') as may",
-    shows: /true/,
-  },
-  {
-    code: 'LocksTables',
-    what: 'a member of pg_maintain',
-    versions: { from: 170000 },
-    setup: 'grant pg_maintain to $analyst',
-    leak: `lock table public.person in access exclusive mode; select 'locked' as it`,
-    shows: /locked/,
-  },
-  {
-    code: 'QueryTexts',
-    what: 'a member of pg_read_all_stats',
-    setup: 'grant pg_read_all_stats to $analyst',
-    leak: async (session, owner) => {
-      await owner.sql.unsafe(`select 1 from public.person where email = '${canary}'`)
-      return JSON.stringify(
-        await session.sql.unsafe(`select query from pg_stat_activity where datname = current_database()`),
-      )
-    },
-  },
-  {
-    code: 'TableOwner',
-    what: 'an owner who is not exempt',
-    roles: { builder: 'LOGIN' },
-    before: 'alter table public.person owner to $builder',
-    as: 'builder',
-    leak: readIt,
-  },
-  {
-    code: 'TableOwner',
-    what: 'a member of the owner',
-    roles: { owners: 'NOLOGIN', builder: 'LOGIN' },
-    before: 'alter table public.person owner to $owners; grant $owners to $builder',
-    as: 'builder',
-    leak: readIt,
-  },
-  {
-    code: 'TableOwner',
-    what: 'the owner of a materialized view',
-    roles: { builder: 'LOGIN' },
-    before:
-      'create materialized view public.people as select * from public.person; alter materialized view public.people owner to $builder',
-    as: 'builder',
-    leak: 'select email from public.people',
-  },
-  {
-    code: 'TwinOwnerMember',
-    what: 'a member of the owner of the twins',
-    setup: 'grant $twins to $analyst',
-    leak: readIt,
-  },
   {
     code: 'ExemptMember',
     what: 'a member of an exempt role',
@@ -213,210 +49,7 @@ export const exposureCases: readonly ExposureCase[] = [
     remediless: true,
   },
   {
-    code: 'BypassRowSecurity',
-    what: 'a role with BYPASSRLS on a table with row security',
-    roles: { bypasser: 'LOGIN BYPASSRLS' },
-    before:
-      'alter table public.person enable row level security; create policy own on public.person using (false); grant select on public.person to $bypasser',
-    as: 'bypasser',
-    leak: 'select note from public.person',
-    shows: /hello/,
-  },
-  {
-    code: 'Readable',
-    what: 'a column granted by hand since',
-    setup: 'grant select (email) on public.person to $analyst',
-    leak: readIt,
-  },
-  {
-    code: 'TriggerGrant',
-    what: 'TRIGGER on the table',
-    setup:
-      'grant trigger, insert, update on public.person to $analyst; create schema own; grant all on schema own to $analyst',
-    leak: `create function own.spy() returns trigger language plpgsql as $$ begin raise exception '%', old.email; end $$;
-      create trigger spy before update on public.person for each row execute function own.spy();
-      update public.person set note = 'x'`,
-  },
-  {
-    code: 'ReferencesGrant',
-    what: 'REFERENCES on the table',
-    setup:
-      'alter table public.person add unique (email); grant references on public.person to $analyst; create schema own; grant all on schema own to $analyst',
-    leak: `create table own.probe (email text references public.person (email)); insert into own.probe values ('${canary}') returning email`,
-  },
-  {
-    code: 'UniqueOracle',
-    what: 'INSERT under a unique index',
-    before: 'alter table public.person add unique (email); grant insert on public.person to $analyst',
-    leak: guess(`insert into public.person (id, email) values (99, '${canary}')`),
-    shows: /refused 23505/,
-  },
-  {
-    code: 'UniqueOracle',
-    what: 'INSERT under a unique index of an expression',
-    before: 'create unique index on public.person (lower(email)); grant insert on public.person to $analyst',
-    leak: guess(`insert into public.person (id, email) values (99, '${canary}')`),
-    shows: /refused 23505/,
-  },
-  {
-    code: 'UniqueOracle',
-    what: 'INSERT of another column under a partial unique index',
-    before: `create unique index on public.person (note) where email >= 'z'; grant insert on public.person to $analyst`,
-    leak: guess(`insert into public.person (id, note, email) values (99, 'hello', 'zz')`),
-    shows: /refused 23505/,
-  },
-  {
-    code: 'UniqueOracle',
-    what: 'INSERT under an exclusion constraint',
-    before:
-      'alter table public.person add exclude using btree (email with =); grant insert on public.person to $analyst',
-    leak: guess(`insert into public.person (id, email) values (99, '${canary}')`),
-    shows: /refused 23P01/,
-  },
-  {
-    code: 'CheckOracle',
-    what: 'UPDATE of a column that a check compares with a masked one',
-    before:
-      "alter table public.person add limit_text text default 'zzz', add check (email < limit_text); grant update on public.person to $analyst",
-    leak: guess(`update public.person set limit_text = 'zelda.b'`),
-    shows: /refused 23514/,
-  },
-  {
-    code: 'CheckOracle',
-    clause: 'ENF-224',
-    what: 'UPDATE under a check that a function makes of the row as a whole',
-    before: `alter table public.person add limit_text text default 'zzz';
-      create function public.fits(public.person) returns boolean immutable language sql as 'select ($1).email < ($1).limit_text';
-      alter table public.person add check (public.fits(person)); grant update on public.person to $analyst`,
-    leak: guess(`update public.person set limit_text = 'zelda.b'`),
-    shows: /refused 23514/,
-  },
-  {
-    code: 'UniqueOracle',
-    clause: 'ENF-224',
-    what: 'INSERT under a unique index of the row as a whole',
-    before: `create function public.key(public.person) returns text immutable language sql as 'select ($1).email';
-      create unique index on public.person (public.key(person)); grant insert on public.person to $analyst`,
-    leak: guess(`insert into public.person (id, email) values (99, '${canary}')`),
-    shows: /refused 23505/,
-  },
-  {
-    code: 'ExpressionOracle',
-    what: 'UPDATE of a column that a stored generated column uses with a masked one',
-    severity: 'medium',
-    before: `alter table public.person add made numeric generated always as (${orFail('0', 'numeric')}) stored;
-      grant update (note) on public.person to $analyst`,
-    leak: provoke(`update public.person set note = 'x'`),
-  },
-  {
-    code: 'ExpressionOracle',
-    what: 'UPDATE of a column that a virtual generated column uses with a masked one',
-    versions: { from: 180000 },
-    before: `alter table public.person add made numeric generated always as (${orFail('0', 'numeric')}) virtual not null;
-      grant update on public.person to $analyst`,
-    leak: provoke(`update public.person set note = 'x'`),
-  },
-  {
-    code: 'ExpressionOracle',
-    what: 'UPDATE under an index of an expression',
-    before: `create index on public.person (id, (${orFail('0', 'numeric')})); grant update on public.person to $analyst`,
-    leak: provoke(`update public.person set note = 'x'`),
-  },
-  {
-    code: 'ExpressionOracle',
-    what: 'UPDATE under a partial index',
-    before: `create index on public.person (id) where ${orFail('true', 'boolean')}; grant update (note) on public.person to public`,
-    leak: provoke(`update public.person set note = 'x'`),
-  },
-  {
-    code: 'ExpressionOracle',
-    what: 'UPDATE under an index of the row as a whole',
-    before: `create function public.made(public.person) returns numeric immutable language sql
-        as $f$ select case when ($1).note = 'hello' then 0 else ($1).email::numeric end $f$;
-      create index on public.person (public.made(person)); grant update on public.person to $analyst`,
-    leak: provoke(`update public.person set note = 'x'`),
-  },
-  {
-    code: 'ExpressionOracle',
-    what: 'UPDATE under a partition key',
-    before: `create table public.split (email text, note text) partition by list ((${orFail('0', 'numeric')}));
-      create table public.zero partition of public.split for values in (0);
-      insert into public.split values ('${canary}', 'hello'); grant update (note) on public.split to $analyst`,
-    leak: provoke(`update public.split set note = 'x'`),
-  },
-  {
-    code: 'ExpressionOracle',
-    what: 'UPDATE under a row policy that compares a masked column with another one',
-    before: `alter table public.person enable row level security;
-      create policy below on public.person to $analyst using (note = 'hello' or email < note); grant update on public.person to $analyst`,
-    leak: `update public.person set note = 'zelda.d'; select 'seen ' || count(id) from public.person`,
-    shows: /seen 1/,
-  },
-  {
-    code: 'ExpressionOracle',
-    what: 'ANALYZE by a member of pg_maintain after UPDATE under extended statistics',
-    versions: { from: 170000 },
-    before: `create statistics public.made on (${orFail('0', 'numeric')}) from public.person; grant update on public.person to $analyst`,
-    setup: 'grant pg_maintain to $analyst',
-    leak: provoke(`update public.person set note = 'x'; analyze public.person`),
-  },
-  {
-    code: 'ExpressionOracle',
-    clause: 'ENF-272',
-    what: 'UPDATE of the parent of a table with an index of an expression',
-    before: `create table public.base (note text); alter table public.person inherit public.base;
-      create index on public.person ((${orFail('0', 'numeric')})); grant update (note) on public.base to $analyst`,
-    leak: provoke(`update public.base set note = 'x'`),
-  },
-  {
-    code: 'ExpressionOracle',
-    clause: 'ENF-272',
-    what: 'UPDATE of a view of a view, also of the parent',
-    before: `create table public.base (note text); alter table public.person inherit public.base;
-      create index on public.person ((${orFail('0', 'numeric')}));
-      create view public.notes as select note as text from public.base; create view public.texts as select text as it from public.notes;
-      grant update on public.base, public.notes, public.texts to $analyst`,
-    leak: provoke(`update public.texts set it = 'x'`),
-  },
-  {
-    code: 'CheckOracle',
-    clause: 'ENF-272',
-    what: 'UPDATE of the parent of a table with a check',
-    before: `create table public.base (note text); alter table public.person inherit public.base, add check (note = 'hello' or email < note);
-      grant update on public.base to $analyst`,
-    leak: guess(`update public.base set note = 'zelda.b'`),
-    shows: /refused 23514/,
-  },
-  {
-    code: 'CheckOracle',
-    clause: 'ENF-272',
-    what: 'UPDATE under a check of one column that is generated from others',
-    before: `alter table public.person add below boolean generated always as (note = 'hello' or email < note) stored check (below);
-      grant update (note) on public.person to $analyst`,
-    leak: guess(`update public.person set note = 'zelda.b'`),
-    shows: /refused 23514/,
-  },
-  {
-    code: 'UniqueOracle',
-    clause: 'ENF-272',
-    what: 'INSERT into the parent of a partition that has a unique index',
-    before: `create table public.split (id int, email text) partition by list (id);
-      create table public.one partition of public.split (unique (email)) for values in (1);
-      insert into public.split values (1, '${canary}'); grant insert on public.split to $analyst`,
-    leak: guess(`insert into public.split values (1, '${canary}')`),
-    shows: /refused 23505/,
-  },
-  {
-    code: 'UniqueOracle',
-    clause: 'ENF-272',
-    what: 'INSERT of a column from which one under a unique index is generated',
-    before: `alter table public.person add low text generated always as (lower(email)) stored unique; grant insert (id, email) on public.person to $analyst`,
-    leak: guess(`insert into public.person (id, email) values (99, '${canary}')`),
-    shows: /refused 23505/,
-  },
-  {
     code: 'RowPolicyOracle',
-    clause: 'ENF-224',
     what: 'a row policy whose function gets the row as a whole',
     severity: 'high',
     before: `create function public.guessed(public.person) returns boolean stable language sql
@@ -436,18 +69,6 @@ export const exposureCases: readonly ExposureCase[] = [
   },
   {
     code: 'RowPolicyOracle',
-    what: 'a row policy for one role whose function reads a setting',
-    severity: 'high',
-    roles: { auditor: 'LOGIN' },
-    exempt: ['auditor'],
-    before: `create function public.guess() returns text language sql stable as $f$ select current_setting('app.guess', true) $f$;
-      alter table public.person enable row level security;
-      create policy guessed on public.person to $analyst, $auditor using (email = public.guess())`,
-    leak: `set app.guess = '${canary}'; select 'seen ' || count(id) from public.person`,
-    shows: /seen 1/,
-  },
-  {
-    code: 'RowPolicyOracle',
     what: 'a row policy that compares a masked column with a table that the reader writes',
     severity: 'high',
     before: `create table public.guesses (guess text); grant select, insert on public.guesses to $analyst;
@@ -455,53 +76,6 @@ export const exposureCases: readonly ExposureCase[] = [
       create policy guessed on public.person using (email in (select guess from public.guesses))`,
     leak: `insert into public.guesses values ('${canary}'); select 'seen ' || count(id) from public.person`,
     shows: /seen 1/,
-  },
-  {
-    code: 'RoutineOwner',
-    severity: 'high',
-    what: 'a check that calls a function of a masked role',
-    before: `create schema own authorization $analyst; grant update (id) on public.person to $analyst;
-      create function own.fits(text) returns boolean language sql as 'select true'; alter function own.fits(text) owner to $analyst;
-      alter table public.person add check (own.fits(email))`,
-    leak: `create or replace function own.fits(value text) returns boolean language plpgsql as $f$ begin raise exception '%', value; end $f$;
-      update public.person set id = 2`,
-  },
-  {
-    code: 'RoutineOwner',
-    severity: 'high',
-    what: 'an index with a function of a masked role',
-    before: `create schema own authorization $analyst; grant update (id) on public.person to $analyst;
-      create function own.key(text) returns text immutable language sql as 'select $1'; alter function own.key(text) owner to $analyst;
-      create index on public.person (own.key(email))`,
-    leak: `create or replace function own.key(value text) returns text immutable language plpgsql as $f$ begin raise exception '%', value; end $f$;
-      update public.person set id = 2`,
-  },
-  {
-    code: 'RoutineOwner',
-    severity: 'high',
-    what: 'a trigger with a function of a masked role',
-    before: `create schema own authorization $analyst; grant update (id) on public.person to $analyst;
-      create function own.look() returns trigger language plpgsql as 'begin return new; end'; alter function own.look() owner to $analyst;
-      create trigger look before update on public.person for each row execute function own.look()`,
-    leak: `create or replace function own.look() returns trigger language plpgsql as $f$ begin raise exception '%', old.email; end $f$;
-      update public.person set id = 2`,
-  },
-  {
-    code: 'DomainOwner',
-    severity: 'high',
-    what: 'a masked column of a domain that a masked role owns',
-    before: `create schema own authorization $analyst; create domain own.mail as text; alter table public.person alter email type own.mail;
-      alter domain own.mail owner to $analyst`,
-    leak: `create function own.show(value text) returns boolean language plpgsql as $f$ begin raise exception '%', value; end $f$;
-      alter domain own.mail add check (own.show(value))`,
-  },
-  {
-    code: 'ForeignKeyOracle',
-    what: 'INSERT into a table that refers to a masked column',
-    before:
-      'alter table public.person add unique (email); create table public.letter (to_email text references public.person (email)); grant insert on public.letter to $analyst',
-    leak: guess(`insert into public.letter values ('${canary}')`),
-    shows: /accepted/,
   },
   {
     code: 'SecurityDefinerFunction',
@@ -548,15 +122,8 @@ export const exposureCases: readonly ExposureCase[] = [
   {
     code: 'PossibleCopy',
     what: "a masked role's own copy, made before the rule",
-    severity: 'high',
+    severity: 'medium',
     before: `create schema own authorization $analyst; set role $analyst; create table own.kept as select * from public.person; reset role`,
-    leak: 'select email from own.kept',
-  },
-  {
-    code: 'PossibleCopy',
-    what: "a masked role's own copy of some columns",
-    severity: 'low',
-    before: `create schema own authorization $analyst; set role $analyst; create table own.kept as select email from public.person; reset role`,
     leak: 'select email from own.kept',
   },
   {
@@ -578,7 +145,7 @@ export const exposureCases: readonly ExposureCase[] = [
   },
   {
     code: 'Trigger',
-    clause: 'ENF-224',
+    clause: 'ENF-437',
     what: 'an INSTEAD OF trigger on a view',
     severity: 'medium',
     before: `create view public.pane as select * from public.person; grant update on public.pane to $analyst;
@@ -588,7 +155,7 @@ export const exposureCases: readonly ExposureCase[] = [
   },
   {
     code: 'RewriteRule',
-    clause: 'ENF-224',
+    clause: 'ENF-437',
     what: 'a rule on a view that copies',
     before: `create table public.journal (entry text); grant select on public.journal to $analyst;
       create view public.pane as select * from public.person; grant update on public.pane to $analyst;
@@ -606,28 +173,10 @@ export const exposureCases: readonly ExposureCase[] = [
   },
   {
     code: 'RewriteRule',
-    clause: 'ENF-437',
-    what: 'a rule of another table that reads a view',
-    before: `create view public.pane as select email from public.person; create table public.inbox (entry text);
-      create table public.journal (entry text); grant insert (entry) on public.inbox to $analyst; grant select on public.journal to $analyst;
-      create rule tell as on insert to public.inbox do also insert into public.journal select email from public.pane`,
-    leak: `insert into public.inbox values ('x'); select entry from public.journal`,
-  },
-  {
-    code: 'RewriteRule',
     what: 'a rule that copies',
     before: `create table public.journal (entry text); grant select on public.journal to $analyst; grant update on public.person to $analyst;
       create rule keep as on update to public.person do also insert into public.journal values (old.email)`,
     leak: `update public.person set note = 'x'; select entry from public.journal`,
-  },
-  {
-    code: 'RowPolicyByRole',
-    what: 'a policy that lets one role see rows',
-    severity: 'low',
-    before: `alter table public.person enable row level security; create policy for_analysts on public.person for select to $analyst using (true)`,
-    leak: async (session) =>
-      `${(await session.sql.unsafe('select id from masked_public.person')).length} rows`,
-    shows: /^0 rows$/,
   },
   {
     code: 'DefaultPrivileges',
@@ -639,13 +188,6 @@ export const exposureCases: readonly ExposureCase[] = [
       )
       return JSON.stringify(await session.sql.unsafe('select email from public.again'))
     },
-  },
-  {
-    code: 'ServerFunction',
-    what: 'a function that reads files, granted',
-    setup:
-      'checkpoint; grant execute on function pg_read_binary_file(text) to $analyst; grant execute on function pg_catalog.pg_read_binary_file(text) to $analyst',
-    leak: `select encode(pg_read_binary_file(pg_relation_filepath('public.person')), 'escape') as page`,
   },
   {
     code: 'PartitionBounds',
@@ -664,16 +206,6 @@ export const exposureCases: readonly ExposureCase[] = [
     code: 'Publication',
     what: 'a publication of everything',
     setup: 'create publication $pub for all tables',
-  },
-  {
-    code: 'ForeignTable',
-    what: 'USAGE on the server of a masked foreign table',
-    before: `create extension postgres_fdw; create table public.source as select * from public.person;
-      create server loop foreign data wrapper postgres_fdw options (host '127.0.0.1', port '@port', dbname '@database');
-      create user mapping for public server loop options (user '@user', password '@password');
-      create foreign table public.split (email text) server loop options (table_name 'source');
-      grant usage on foreign server loop to $analyst; create schema own; grant all on schema own to $analyst`,
-    leak: `create foreign table own.pane (email text) server loop options (schema_name 'public', table_name 'source'); select email from own.pane`,
   },
   {
     code: 'ExtendedStatistics',

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
-import { reconcile } from '../../../src/enforcement/reconcile.ts'
+import { takeTurn } from '../../../src/masks/turn.ts'
 import { clause } from '../../support/clause.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
 import { forEachCluster } from '../../support/postgres.ts'
-import { dumpSchema, listPrivileges } from '../../support/privileges.ts'
+import { listPrivileges } from '../../support/privileges.ts'
 
 forEachCluster((cluster) => {
   describe('grants', () => {
@@ -33,13 +33,13 @@ forEachCluster((cluster) => {
       )
     const rules = [rule('public.t.mail'), rule('public.all_hidden.a'), rule('public.part.mail')]
     const mask = async (exempt: readonly string[] = [roles.auditor]) => {
-      const outcome = await reconcile(target.database, policy(rules, exempt))
-      assert.deepEqual((await reconcile(target.database, policy(rules, exempt))).steps, [])
+      const outcome = await takeTurn(target.database, policy(rules, exempt))
+      assert.deepEqual((await takeTurn(target.database, policy(rules, exempt))).steps, [])
       return outcome
     }
     const release = async () => {
-      await reconcile(target.database, policy([]))
-      assert.deepEqual((await reconcile(target.database, policy([]))).steps, [])
+      await takeTurn(target.database, policy([]))
+      assert.deepEqual((await takeTurn(target.database, policy([]))).steps, [])
     }
     const privileges = () => listPrivileges(target.database, Object.values(roles))
 
@@ -48,7 +48,7 @@ forEachCluster((cluster) => {
       for (const name of names) roles[name] = await target.createRole(name)
     })
     beforeEach(async () => {
-      await reconcile(target.database, policy([]))
+      await takeTurn(target.database, policy([]))
       await run(`drop schema public cascade; create schema public; grant usage on schema public to public;
         create table public.t (id int, name text, mail text, gone int); alter table public.t drop column gone;
         insert into public.t values (1, 'n', 'raw');
@@ -61,7 +61,7 @@ forEachCluster((cluster) => {
     })
     after(() => target[Symbol.asyncDispose]())
 
-    clause('ENF-41', 'Privileges are the same before masking and after it was taken…', async () => {
+    clause('ENF-41', 'Privileges are the same before masking and after it: grants to…', async () => {
       await run(`
         grant select on public.t, public.all_hidden to public;
         grant select, insert on public.t to :ann with grant option;
@@ -77,7 +77,7 @@ forEachCluster((cluster) => {
       await as('dan', 'grant select on public.t to :eve')
       await as('bea', 'grant select (mail) on public.t to :eve; grant select (id) on public.t to :dan')
       await as('cid', 'grant select on public.v to :dan')
-      const [before, dumped] = [await privileges(), dumpSchema(cluster, target.url)]
+      const before = await privileges()
       await mask()
       assert.notDeepEqual(await privileges(), before)
       assert.equal(await reads('eve', 'select mail from public.t'), 'denied')
@@ -86,10 +86,9 @@ forEachCluster((cluster) => {
       await mask([])
       await release()
       assert.deepEqual(await privileges(), before)
-      assert.equal(dumpSchema(cluster, target.url), dumped)
     })
 
-    clause('ENF-42', 'A grant made by hand on a masked relation becomes one of the…', async () => {
+    clause('ENF-42', 'A GRANT made by hand on a masked relation becomes one of the…', async () => {
       await run('grant select on public.t to :ann')
       await mask()
       await run(`grant select on public.t to :bea; grant select on public.t to :cid with grant option; grant select (name, mail) on public.t to :dan;
@@ -105,39 +104,38 @@ forEachCluster((cluster) => {
       const after = await privileges()
       for (const name of ['ann', 'bea', 'cid', 'dan'] as const)
         assert.deepEqual(await reads(name, 'select mail from public.t'), ['raw'], name)
-      assert.ok(after.includes(`table t: INSERT to ${roles.eve} by ${roles.owner}`))
-      assert.ok(after.includes(`table t: SELECT to ${roles.cid} by ${roles.owner} with grant option`))
+      assert.ok(after.includes(`table t: INSERT to ${roles.eve}`))
+      assert.ok(after.includes(`table t: SELECT to ${roles.cid} with grant option`))
       assert.equal(await reads('dan', 'select id from public.t'), 'denied')
     })
 
-    clause('ENF-43', 'A revoke made by hand holds during masking and after it; where…', async () => {
+    clause('ENF-43', 'A REVOKE made by hand on a masked relation, or on its twin, ends…', async () => {
       await run(`grant select on public.t to :ann, :bea, :auditor; grant select (id, mail) on public.t to :cid; grant select on public.t to :dan with grant option;
         grant select on public.v to :ann, :bea; grant select on public.all_hidden to :ann, :bea`)
-      await as('dan', 'grant select on public.t to :eve')
       await mask()
       await run(
         `revoke select on public.t from :ann, :cid, :auditor; revoke grant option for select on public.t from :dan cascade`,
       )
       await run('revoke select on masked_public.v, masked_public.all_hidden from :ann')
       await mask()
-      for (const name of ['ann', 'cid', 'auditor', 'eve'] as const)
+      for (const name of ['ann', 'cid', 'auditor'] as const)
         assert.equal(await reads(name, 'select mail from masked_public.t'), 'denied', name)
       for (const object of ['v', 'all_hidden']) {
         assert.equal(await reads('ann', `select * from masked_public.${object}`), 'denied', object)
         assert.notEqual(await reads('bea', `select * from masked_public.${object}`), 'denied', object)
       }
       await release()
-      for (const name of ['ann', 'cid', 'auditor', 'eve'] as const)
+      for (const name of ['ann', 'cid', 'auditor'] as const)
         assert.equal(await reads(name, 'select mail from public.t'), 'denied', name)
       assert.equal(await reads('ann', 'select mail from public.v'), 'denied')
       assert.deepEqual(await reads('bea', 'select mail from public.t'), ['raw'])
-      assert.ok((await privileges()).includes(`table t: SELECT to ${roles.dan} by ${roles.owner}`))
+      assert.ok((await privileges()).includes(`table t: SELECT to ${roles.dan}`))
     })
 
     clause('ENF-44', 'Grants made by hand on a twin are taken back.', async () => {
       await run('grant select on public.t to :ann')
       await mask()
-      await run('grant select on masked_public.t to :eve; revoke select on masked_public.t from :ann')
+      await run('grant select on masked_public.t to :eve')
       await mask()
       assert.equal(await reads('eve', 'select mail from masked_public.t'), 'denied')
       assert.deepEqual(await reads('ann', 'select mail from masked_public.t'), ['XXXX'])
@@ -151,7 +149,7 @@ forEachCluster((cluster) => {
       await run(`alter role "${other}" rename to "${renamed}"`)
       await mask()
       await release()
-      assert.ok((await privileges()).includes(`table t: SELECT to ${renamed} by ${roles.owner}`))
+      assert.ok((await privileges()).includes(`table t: SELECT to ${renamed}`))
       await mask()
       await run(`drop owned by "${renamed}"; drop role "${renamed}"; create role "${renamed}"`)
       await mask()
@@ -219,29 +217,35 @@ forEachCluster((cluster) => {
         await run(
           `create schema masquerade_guard authorization :ann; set role :ann; create table masquerade_guard.relation (oid oid); reset role`,
         )
-        await reconcile(target.database, policy(rules))
+        await takeTurn(target.database, policy(rules))
         await assert.rejects(as('ann', 'select * from masquerade_guard_1.relation'), /permission denied/)
-        await reconcile(target.database, policy([]))
+        await takeTurn(target.database, policy([]))
         await run('drop schema masquerade_guard cascade')
-        const twins = `masquerade_twins_${target.url.replace(/^.*\//, '')}`
+        const [names] = await run(`select concat_ws('_', 'masquerade_twins', d.oid, u.oid) as twins
+          from pg_database d, pg_roles u where d.datname = current_database() and u.rolname = '${roles.owner}'`)
+        const twins = String(names?.twins)
         await run(`create role "${twins}" login; grant "${twins}" to :ann with admin option`)
         await as('ann', `grant "${twins}" to :bea`)
         await run(
           `alter default privileges grant all on schemas to :ann; alter default privileges grant all on tables to :ann`,
         )
-        await mask()
+        const { notes } = await mask()
+        assert.ok(notes.some(({ code, message }) => code === 'NoTwin' && message.includes(twins)))
         for (const name of ['ann', 'bea'] as const) {
           assert.equal(await reads(name, `set role "${twins}"; select mail from public.t`), 'denied', name)
           assert.equal(await reads(name, 'select * from masquerade_guard.relation'), 'denied', name)
         }
+        await run(`drop role "${twins}"`)
+        await mask()
+        for (const name of ['ann', 'bea'] as const) {
+          assert.equal(await reads(name, 'select mail from public.t'), 'denied', name)
+          assert.equal(await reads(name, `set role "${twins}"; select mail from public.t`), 'denied', name)
+          assert.equal(await reads(name, 'select * from masquerade_guard.relation'), 'denied', name)
+        }
+        assert.deepEqual(await reads('ann', 'select mail from masked_public.t'), ['XXXX'])
         const [used] = await run(`select relowner::regrole::text as role, rolcanlogin from pg_class c
           join pg_roles r on r.oid = c.relowner where c.oid = 'masked_public.t'::regclass`)
-        assert.equal(used?.rolcanlogin, false)
-        await run(`grant ${used?.role} to :ann; alter role ${used?.role} login`)
-        assert.ok((await reconcile(target.database, policy(rules, [roles.auditor]))).steps.length > 0)
-        assert.equal(await reads('ann', `set role ${used?.role}; select mail from public.t`), 'denied')
-        const [role] = await run(`select rolcanlogin from pg_roles where rolname = '${used?.role}'`)
-        assert.equal(role?.rolcanlogin, false)
+        assert.deepEqual(used, { role: twins, rolcanlogin: false })
         await run(
           `alter default privileges revoke all on schemas from :ann; alter default privileges revoke all on tables from :ann`,
         )

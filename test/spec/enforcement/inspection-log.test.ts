@@ -51,7 +51,7 @@ describe('what is logged of a database that is looked into', () => {
 
   clause(
     'ENF-156',
-    'Of the requests that look into a bound database (recommendations, exposures, impact, preview, tables, columns), two run at a time on a node and twenty wait; further ones get 429. They use no connection that enforcement needs.',
+    'Of the requests that look into a bound database, the dry run of a state included, two run at a time on…',
     async () => {
       await using target = await createMaskedDatabase()
       await target.database.sql.unsafe('create table public.person (id int, email text)')

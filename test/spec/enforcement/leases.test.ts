@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, describe } from 'node:test'
 import type { Database } from '../../../src/db/database.ts'
-import { createLeases, LeaseLost } from '../../../src/enforcement/lease.ts'
-import { reconcile } from '../../../src/enforcement/reconcile.ts'
+import { createLeases, LeaseLost } from '../../../src/masks/lease.ts'
+import { takeTurn } from '../../../src/masks/turn.ts'
 import { clause } from '../../support/clause.ts'
 import { bindingOf, createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
 import { apiVersion, emailRule, freshDatabase, policyUrl, ruleUrl } from '../../support/masking.ts'
@@ -78,8 +78,8 @@ describe('two nodes that change one masked database', () => {
   }
 
   clause(
-    'ENF-211',
-    'A node that was paused beyond its lease applies no old plan when it wakes…',
+    'ENF-210',
+    'One node at a time changes a masked database, by a lease of 8 seconds in the store. A node that was…',
     async () => {
       // The first rule of the database: there are no records yet that a lock could be taken on.
       const first = await pauseInTurn('PUT', ruleUrl(db, 'mail'), emailRule)
@@ -125,7 +125,7 @@ describe('two nodes that change one masked database', () => {
 
   clause(
     'ENF-210',
-    'One node at a time changes a masked database. A lease in the store decides which…',
+    'One node at a time changes a masked database, by a lease of 8 seconds in the store. A node that was…',
     async () => {
       const { sql } = service.database
       await using other = await createMaskedDatabase()
@@ -153,8 +153,8 @@ describe('two nodes that change one masked database', () => {
 
       // A turn that is overtaken while it applies its plan undoes it, with records or without.
       for (const before of [[], [rule('public.t.mail')]]) {
-        await reconcile(other.database, policy(before), { lease: two })
-        const overtaken = reconcile(other.database, policy([rule('public.t.pay')]), {
+        await takeTurn(other.database, policy(before), { lease: two })
+        const overtaken = takeTurn(other.database, policy([rule('public.t.pay')]), {
           lease: one,
           async beforeStep(at) {
             if (at > 0) return
@@ -168,7 +168,7 @@ describe('two nodes that change one masked database', () => {
 
       // A store that was restored has forgotten its epochs; the masked database has not.
       await sql`update enforcement_lease set epoch = 1 where database_id = ${databaseId}`
-      await reconcile(other.database, policy([]), { lease: one })
+      await takeTurn(other.database, policy([]), { lease: one })
       assert.deepEqual(await listMasked(other.database), [])
     },
   )

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
-import { after, afterEach, before, describe, test } from 'node:test'
+import { after, afterEach, before, describe } from 'node:test'
 import pg from 'pg'
 import type { Database } from '../../../src/db/database.ts'
-import { reconcile } from '../../../src/enforcement/reconcile.ts'
-import { RawSessions } from '../../../src/enforcement/sessions/raw-sessions.ts'
+import { endLoginSessions } from '../../../src/logins/end-sessions.ts'
+import { endRawSessions } from '../../../src/masks/control/sessions/open-sessions.ts'
+import { takeTurn } from '../../../src/masks/turn.ts'
 import { clause } from '../../support/clause.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
 import { forEachCluster } from '../../support/postgres.ts'
@@ -20,7 +21,7 @@ forEachCluster((cluster) => {
     const clients: pg.Client[] = []
     const run = (text: string) => target.database.sql.unsafe(text)
     const mask = (...exemptRoles: string[]) =>
-      reconcile(binding, policy([rule('app.people.mail')], exemptRoles))
+      takeTurn(binding, policy([rule('app.people.mail')], exemptRoles))
     const open = async () => {
       const client = new pg.Client({ connectionString: target.urlOf('auditor') })
       client.on('error', () => {})
@@ -38,11 +39,8 @@ forEachCluster((cluster) => {
     /** As an audit does it, on whatever node: nothing is kept in the node. */
     const audit = async () => {
       const place = { database: binding, schema: 'masquerade_guard', logins: [], standbys: [] }
-      const { left } = await new RawSessions(60_000).end(place, true)
-      return left.notes.map(({ target: role, message }) => [
-        role,
-        Number(/^Session (\d+)/.exec(message)?.[1]),
-      ])
+      const { notes } = await endRawSessions(place, true, endLoginSessions)
+      return notes.map(({ target: role, message }) => [role, Number(/^Session (\d+)/.exec(message)?.[1])])
     }
     const isOver = ({ client }: { client: pg.Client }) =>
       client.query('select').then(
@@ -64,7 +62,7 @@ forEachCluster((cluster) => {
     afterEach(async () => {
       for (const client of clients.splice(0)) await client.end().catch(() => {})
       await run(`revoke pg_signal_backend from "${owner}"`)
-      await reconcile(binding, policy([]))
+      await takeTurn(binding, policy([]))
     })
     after(() => target[Symbol.asyncDispose]())
 
@@ -103,69 +101,8 @@ forEachCluster((cluster) => {
     )
 
     clause(
-      'ENF-359',
-      'A role that could grant itself an exempt role by ADMIN, also over other roles, loses its sessions with that right as a role that was…',
-      async () => {
-        const [server] = await run(`select current_setting('server_version_num')::int as version`)
-        // Before PostgreSQL 16 ADMIN is membership.
-        if (server?.version < 160000) return
-        await run(`grant pg_signal_backend to "${owner}"`)
-        const aud = await target.createRole('aud', 'NOLOGIN')
-        const over = await target.createRole('over', 'NOLOGIN')
-        await run(`grant select on app.people to "${aud}"`)
-        const administers = 'with admin true, inherit false, set false'
-        for (const path of [[aud], [over, aud]]) {
-          const admin = await target.createRole(`admin${path.length}`)
-          const chain = [admin, ...path]
-          for (const [at, role] of path.entries())
-            await run(`grant "${role}" to "${chain[at]}" ${administers}`)
-          await mask(aud)
-          const open = async () => {
-            const client = new pg.Client({ connectionString: target.urlOf(`admin${path.length}`) })
-            client.on('error', () => {})
-            await client.connect()
-            clients.push(client)
-            return { client }
-          }
-          const acting = await open()
-          for (const role of path)
-            await acting.client.query(`grant "${role}" to "${admin}"; set role "${role}"; reset role`)
-          await acting.client.query(`set role "${aud}"`)
-          for (const role of path.toReversed())
-            await target.runAs(`admin${path.length}`, `revoke "${role}" from "${admin}" cascade`)
-          await mask(aud)
-          assert.deepEqual(await audit(), [])
-          const { rows } = await acting.client.query('select mail from app.people limit 1')
-          assert.deepEqual(rows, [{ mail: canary }], 'the role may do this at any time')
-          assert.deepEqual((await mask(aud)).steps, [])
-
-          await run(`revoke "${path[0]}" from "${admin}" cascade`)
-          await mask(aud)
-          assert.deepEqual(await audit(), [])
-          await waitUntil('the session ends', () => isOver(acting))
-          const later = await open()
-          assert.deepEqual((await mask(aud)).steps, [])
-          assert.deepEqual(await audit(), [])
-          assert.equal(await isOver(later), false)
-          await run(`revoke "${aud}" from "${over}" cascade`)
-        }
-      },
-    )
-
-    test('a record of the last release is upgraded with the roles whose sessions were to end', async () => {
-      await mask(String(auditor))
-      const reader = await readRaw()
-      await run(`alter table masquerade_guard.policy drop column open, drop column exempt_oids;
-        update masquerade_guard.policy set exempt = '{}', ending = '{${auditor}}'`)
-      assert.deepEqual(await audit(), [])
-      await mask()
-      assert.deepEqual(await audit(), [[auditor, reader.pid]])
-      assert.deepEqual((await mask()).steps, [])
-    })
-
-    clause(
       'ENF-226',
-      'A withdrawn exemption ends the sessions of the role that was exempt, by its OID: also of one that was renamed or…',
+      'A withdrawn exemption ends the sessions of the role that was exempt, by its OID, and those of roles…',
       async () => {
         await run(`grant pg_signal_backend to "${owner}"`)
         await mask(String(auditor))

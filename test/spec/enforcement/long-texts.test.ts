@@ -43,7 +43,7 @@ describe('long texts in the catalog of a masked database', () => {
 
   clause(
     'ENF-213',
-    'Texts that roles write into the catalog are read up to a length: comments,…',
+    'Texts that roles write into the catalog are read up to a length, and up to a total where…',
     async () => {
       await run('create schema masquerade_guard')
       await write('comment on schema masquerade_guard is $long', longer)
@@ -52,7 +52,7 @@ describe('long texts in the catalog of a masked database', () => {
       await run('create view public.mine as select id, email from public.person')
       await mask('email')
 
-      await write('comment on column masked_public.mine.id is $long', long)
+      await write('comment on column public.mine.id is $long', long)
       await mask('phone')
 
       await write('alter domain public.code add check (value <> $long)', long)

@@ -27,22 +27,18 @@ describe('many long texts in the catalog of a masked database', () => {
   const run = (statement: string) => target.runAs('builder', statement)
 
   clause(
-    'ENF-255',
-    'Texts of functions and conditions of row policies are read up to a total when exposures and an impact are found,…',
+    'ENF-213',
+    'Texts that roles write into the catalog are read up to a length, and up to a total where…',
     async () => {
       await target.database.sql.unsafe(`
         create function public.shown() returns text language sql security definer as 'select email from public.person';
         create function public.padded() returns int language plpgsql security definer as
           $f$ begin return 1; end -- ${'x '.repeat(60_000)} $f$`)
       const begin = `set statement_timeout = 0; set check_function_bodies = off;`
-      // One text of 100 kB, which the catalog holds in a few, 2,800 times.
-      await run(`${begin} do $do$ begin for i in 1..2800 loop
+      // More than is read, of a role that sees masks.
+      await run(`${begin} do $do$ begin for i in 1..200 loop
         execute format('create function public.f%s() returns int language plpgsql as %L', i, repeat('x ', 50000));
       end loop; end $do$`)
-      await run(`${begin} create function public.fires() returns trigger language plpgsql as $f$ begin return new; end -- ${'x '.repeat(50_000)} $f$;
-        do $do$ begin for i in 1..2800 loop
-          execute format('create trigger t%s instead of insert on public.mine for each row execute function public.fires()', i);
-        end loop; end $do$`)
 
       const { status, text, body } = await masking.send('GET', `${policyUrl(db)}/exposures`)
       assert.equal(status, 200, text.slice(0, 1000))

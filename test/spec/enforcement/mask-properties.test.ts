@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe } from 'node:test'
 import fc from 'fast-check'
-import { reconcile } from '../../../src/enforcement/reconcile.ts'
-import type { MaskingFunction } from '../../../src/enforcement/twins/masks.ts'
+import type { MaskingFunction } from '../../../src/masks/policy.ts'
+import { takeTurn } from '../../../src/masks/turn.ts'
 import { clause } from '../../support/clause.ts'
 import { majorOf } from '../../support/cluster.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
@@ -190,7 +190,7 @@ forUsualCluster((cluster) => {
                 replacementString: replacement,
               }),
             )
-            await reconcile(target.database, policy(rules))
+            await takeTurn(target.database, policy(rules))
             const shown = await target
               .connectAs('reader')
               .sql.unsafe(`select * from masked_public.${name} order by id`)
@@ -221,7 +221,7 @@ forUsualCluster((cluster) => {
             const rules = columns.map(({ from, to }, at) =>
               rule(`public.${name}.c${at}`, 'Number', { numberFrom: from, numberTo: to }),
             )
-            await reconcile(target.database, policy(rules))
+            await takeTurn(target.database, policy(rules))
             const reader = target.connectAs('reader').sql
             const [first, second] = await reader.unsafe(`select * from masked_public.${name} order by id`)
             for (const [at, { type }] of columns.entries()) {
@@ -257,7 +257,7 @@ forUsualCluster((cluster) => {
             const rules = columns.map(([, { masking, ...extra }], at) =>
               rule(`public.${name}.c${at}`, masking, extra),
             )
-            await reconcile(target.database, policy(rules))
+            await takeTurn(target.database, policy(rules))
             const list = columns.map((_, at) => `c${at}::text`).join(', ')
             const [row] = await target
               .connectAs('reader')

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { reconcile } from '../../../src/enforcement/reconcile.ts'
+import { takeTurn } from '../../../src/masks/turn.ts'
 import { clause } from '../../support/clause.ts'
 import { majorOf } from '../../support/cluster.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
@@ -68,17 +68,12 @@ const allDefaults: [string, string, string | null][] = [
   ['mood', "'raw'", 'calm'],
   ['mood[]', "'{raw}'", '{}'],
   ['pair', "'(1,raw)'", null],
-  ['mail', "'raw@x.y'", 'XXXX@XXXX.com'],
+  ['mail', "'raw@x.y'", null],
   ['short', "'raw'", 'XXX'],
-  ['shorter', "'ra'", 'X'],
-  ['positive', '7', '1'],
-  ['chosen', "'raw'", 'xxxx'],
-  ['past', "'2001-02-03'", '1900-01-01'],
-  ['written', '7', '1'],
-  ['first', "'{raw}'", '{}'],
-  ['largest', '7', null],
+  ['shorter', "'ra'", null],
+  ['positive', '7', null],
+  ['past', "'2001-02-03'", null],
   ['hostile', "'raw'", null],
-  ['picky', "'raw'", null],
   ['public.uuid', "'(1,raw)'", null],
   ['public.text', "'raw'", 'calm'],
   ['int2vector', "'1 2'", null],
@@ -88,8 +83,7 @@ const allDefaults: [string, string, string | null][] = [
 
 /** Under a mask, the column has the type below. */
 const domains = new Set([
-  ...['shy_text', 'mail', 'short', 'shorter', 'positive', 'feeling', 'hostile', 'picky'],
-  ...['chosen', 'past', 'written', 'first', 'largest'],
+  ...['shy_text', 'mail', 'short', 'shorter', 'positive', 'feeling', 'hostile', 'past'],
 ])
 
 forEachCluster((cluster) => {
@@ -108,18 +102,11 @@ forEachCluster((cluster) => {
         create domain short as varchar(3) not null;
         create domain shorter as short check (length(value) < 3);
         create domain positive as int check (value > 0);
-        create domain chosen as varchar(4) check (value in ('raw', 'xxxx') and value collate "C" > 'A'
-          and case value when 'raw' then true else coalesce(nullif(length(value), 5) is distinct from 3, true) end
-          and (case when value = 'raw' then value = any(array[value, 'x']) else true end) is true);
         create domain past as date check (value < current_date);
-        create domain written as int check (value::text ~ '^[1-9]');
-        create domain first as pg_catalog.text[] check (value[1] <> '' and array_length(value::varchar[], 1) < 9);
-        create domain largest as int check (greatest(value, 1) > 0);
         create domain feeling as mood;
         create table public.tripped (at int);
         create function public.trip(text) returns boolean language plpgsql as $$ begin insert into public.tripped values (1); return true; end $$;
         create domain hostile as pg_catalog.text check (public.trip(value));
-        create domain picky as pg_catalog.text check (value = 'raw');
         create type public.uuid as (a int, b pg_catalog.text);
         create type public.text as enum ('calm', 'raw');
         grant usage on schema public to "${reader}"`)
@@ -129,7 +116,7 @@ forEachCluster((cluster) => {
 
     clause('ENF-11', "`Default` gives every type a legal constant of the column's own…", async () => {
       const rules = defaults.map((_, at) => rule(`public.t${at}.v`))
-      await reconcile(target.database, policy(rules))
+      await takeTurn(target.database, policy(rules))
       const { sql } = target.connectAs('reader')
       for (const [at, [type, , expected]] of defaults.entries()) {
         const rows = await sql.unsafe(
@@ -148,16 +135,16 @@ forEachCluster((cluster) => {
       }
     })
 
-    clause('ENF-12', 'To find such a constant, checks of a domain are only run when…', async () => {
+    clause('ENF-12', 'Masking runs no check of a domain: a column of a domain with…', async () => {
       await target.database.sql.unsafe('truncate public.tripped')
-      await reconcile(target.database, policy([rule('public.t0.v')]))
-      await reconcile(target.database, policy(defaults.map((_, at) => rule(`public.t${at}.v`))))
+      await takeTurn(target.database, policy([rule('public.t0.v')]))
+      await takeTurn(target.database, policy(defaults.map((_, at) => rule(`public.t${at}.v`))))
       assert.deepEqual(await target.database.sql.unsafe('select * from public.tripped'), [])
     })
 
     clause(
       'ENF-158',
-      'Masking runs no cast that a role made: constants of types that are not built in are read by the type …',
+      'Masking runs no cast, and no input of a type, that a role made: constants of other…',
       async () => {
         const { sql } = target.database
         await sql.unsafe(`truncate public.tripped;
@@ -169,13 +156,16 @@ forEachCluster((cluster) => {
           create table public.trap (v public.calmer); insert into public.trap values ('calm');
           create view public.bait as select 'calm'::public.calmer as lure, v from public.t0`)
         // The literal of the view would be a call of the cast in its twin.
-        await assert.rejects(
-          reconcile(target.database, policy([rule('public.t0.v'), rule('public.trap.v')])),
-          /"public"."bait": [^;]*$/,
+        const { notes, unfinished } = await takeTurn(
+          target.database,
+          policy([rule('public.t0.v'), rule('public.trap.v')]),
         )
+        assert.deepEqual(unfinished, [])
+        const closed = notes.filter(({ code }) => code === 'NoTwin').map(({ target: name }) => name)
+        assert.deepEqual(closed, ['public.bait'])
         assert.deepEqual(await sql.unsafe('select * from public.tripped'), [])
         const [row] = await sql<{ v: string }[]>`select v from masked_public.trap`
-        assert.equal(row?.v, 'calm')
+        assert.equal(row?.v, null)
         assert.deepEqual(
           await sql.unsafe('select * from public.tripped'),
           [],
@@ -184,7 +174,7 @@ forEachCluster((cluster) => {
         await sql.unsafe("select ('calm'::text)::public.calm")
         assert.equal((await sql.unsafe('select * from public.tripped')).length, 1, 'the bait works')
         await sql.unsafe('drop view public.bait')
-        await reconcile(target.database, policy([rule('public.t0.v')]))
+        await takeTurn(target.database, policy([rule('public.t0.v')]))
         await sql.unsafe('truncate public.tripped; drop table public.trap; drop type public.calm cascade')
       },
     )
@@ -265,7 +255,7 @@ forEachCluster((cluster) => {
           await sql.unsafe(`insert into public.s${at} values ($1, $2)`, [id, raw])
         rules.push(rule(`public.s${at}.v`, name as 'CCN', extra))
       }
-      await reconcile(target.database, policy(rules))
+      await takeTurn(target.database, policy(rules))
       const reader = target.connectAs('reader')
       for (const [at, [name, type, , cases]] of strings.entries()) {
         const rows = await reader.sql.unsafe(`select v from masked_public.s${at} order by id`)
@@ -296,7 +286,7 @@ forEachCluster((cluster) => {
           grant select on public.n${at} to public`)
         rules.push(rule(`public.n${at}.v`, 'Number', { numberFrom, numberTo }))
       }
-      await reconcile(target.database, policy(rules))
+      await takeTurn(target.database, policy(rules))
       const reader = target.connectAs('reader')
       for (const [at, [type, from, to]] of numbers.entries()) {
         const [row] = await reader.sql.unsafe(`select count(*) filter (where v is null) as nulls,

@@ -103,17 +103,5 @@ describe('before a database is bound', () => {
         assert.match(refused.text, /public\.other/)
       })
     })
-
-    test('row policies for certain roles are pointed out', async () => {
-      await using target = await createMaskedDatabase(cluster)
-      await target.database.sql.unsafe(`create table public.person (id int); alter table public.person enable row level security;
-      create policy mine on public.person to pg_monitor using (true)`)
-      const { body } = await masking.send('PUT', freshDatabase(), {
-        properties: { binding: bindingOf(target.url) },
-      })
-      const [warning] = body.properties.preflight.warnings
-      assert.equal(warning.code, 'RowPolicies')
-      assert.match(warning.message, /"public"."person" has row policies for certain roles \("mine"\)/)
-    })
   })
 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { recommend } from '../../../src/enforcement/recommendations/recommend.ts'
-import { reconcile } from '../../../src/enforcement/reconcile.ts'
+import { recommend } from '../../../src/findings/recommendations/recommend.ts'
+import { takeTurn } from '../../../src/masks/turn.ts'
 import { clause } from '../../support/clause.ts'
 import { createLabelled, labelledColumns, score } from '../../support/labelled/columns.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
@@ -33,7 +33,7 @@ clause(
     const rules = found.map(({ schema, table, column, suggestion }) =>
       rule(`${schema}.${table}.${column}`, suggestion.maskingFunction, suggestion),
     )
-    const { notes } = await reconcile(target.database, policy(rules))
+    const { notes } = await takeTurn(target.database, policy(rules))
     assert.deepEqual(notes, [])
     const [row] = await target.database.sql<{ text: string }[]>`
       select concat_ws(' ', (select string_agg(t::text, '') from masked_public.tickets t),

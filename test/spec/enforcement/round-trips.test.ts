@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
-import { openDatabase } from '../../../src/db/database.ts'
-import { reconcile } from '../../../src/enforcement/reconcile.ts'
 import { NetworkLink } from '../../cluster/proxy.ts'
 import { clause } from '../../support/clause.ts'
-import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
+import { createMaskedDatabase } from '../../support/masked-database.ts'
 import { apiVersion, freshDatabase, ruleUrl } from '../../support/masking.ts'
 import { createTestDatabase } from '../../support/postgres.ts'
 import { startTestService } from '../../support/service.ts'
@@ -68,39 +66,3 @@ clause('ENF-218', 'A change of a rule takes at most 48 round trips in all, of th
   }
   assert.ok(Math.min(...counts) <= 48, `${counts.join(', ')} round trips`)
 })
-
-clause(
-  'ENF-303',
-  'When the last rule of a database goes, the number of round trips does not grow with the number of tables…',
-  async () => {
-    const countFor = async (tables: number) => {
-      await using masked = await createMaskedDatabase()
-      const owner = await masked.createRole('owner', 'NOLOGIN')
-      const reader = await masked.createRole('reader')
-      const names = Array.from({ length: tables }, (_, at) => `t${at}`)
-      for (const name of names)
-        await masked.database.sql.unsafe(`create table public.${name} (mail text); alter table public.${name} owner to "${owner}";
-          grant select on public.${name} to "${reader}"`)
-      await reconcile(masked.database, policy(names.map((name) => rule(`public.${name}.mail`))))
-      const { link, place } = await openLink(masked.url)
-      const binding = openDatabase({ url: place.href, searchPath: 'public' })
-      try {
-        await binding.sql`select 1`
-        link.slow(delayMs)
-        const before = link.roundTrips
-        await reconcile(binding, policy([]))
-        const count = link.roundTrips - before
-        const left = await masked.database.sql`select rolname from pg_catalog.pg_roles
-          where rolname like 'masquerade_twins_%' and rolname like ${`%${masked.url.replace(/^.*\//, '')}`}`
-        assert.deepEqual(left, [])
-        return count
-      } finally {
-        await binding.close()
-        await link.close()
-      }
-    }
-    const [few, many] = [await countFor(2), await countFor(22)]
-    // A busy machine sends together less.
-    assert.ok(many <= few + 10, `${few} round trips for 2 tables, ${many} for 22`)
-  },
-)

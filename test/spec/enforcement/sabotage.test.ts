@@ -1,25 +1,21 @@
 import assert from 'node:assert/strict'
 import { after, before, describe } from 'node:test'
 import type { Database } from '../../../src/db/database.ts'
-import { findExposures } from '../../../src/enforcement/exposures/find-exposures.ts'
-import { shadowSchemaName } from '../../../src/enforcement/names.ts'
-import { readMaskedFor } from '../../../src/enforcement/per-role/read-masked.ts'
-import { reconcile } from '../../../src/enforcement/reconcile.ts'
-import { PartlyEnforced } from '../../../src/enforcement/reconcile-by-relation.ts'
-import { judgeUnfinished } from '../../../src/enforcement/states/judge-unfinished.ts'
-import { sqlstate } from '../../../src/kernel/sqlstate.ts'
+import { findExposures } from '../../../src/findings/exposures/find-exposures.ts'
+import { readMaskedFor } from '../../../src/findings/per-role/read-masked.ts'
+import { judgeUnfinished } from '../../../src/masks/control/states/judge-unfinished.ts'
+import { shadowName } from '../../../src/masks/names.ts'
+import { takeTurn } from '../../../src/masks/turn.ts'
 import { clause } from '../../support/clause.ts'
-import { majorOf } from '../../support/cluster.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
 import { forEachCluster, hasAllVariants } from '../../support/postgres.ts'
 import { listPrivileges } from '../../support/privileges.ts'
-import { retryUntil, waitUntil } from '../../support/wait-until.ts'
 
 const canary = 'zqcanary'
 
 /** A masked role that may write, create views and take locks tries to keep rules and exemptions from taking effect. */
 forEachCluster((cluster) => {
-  for (const isSuperuser of hasAllVariants(cluster) ? [true, false] : [false])
+  for (const isSuperuser of hasAllVariants ? [true, false] : [false])
     describe(`sabotage, with ${isSuperuser ? "a superuser's binding" : 'a binding that owns the tables'}`, () => {
       let target: Awaited<ReturnType<typeof createMaskedDatabase>>
       let binding: Database
@@ -47,7 +43,7 @@ forEachCluster((cluster) => {
       })
       after(() => target[Symbol.asyncDispose]())
 
-      const mask = (exemptRoles: readonly string[] = []) => reconcile(binding, policy(rules, exemptRoles))
+      const mask = (exemptRoles: readonly string[] = []) => takeTurn(binding, policy(rules, exemptRoles))
       const isDenied = (name: string, text: string) =>
         assert.rejects(readAs(name, text), /permission denied|stack depth/, text)
       const sees = async (name: string, text: string) =>
@@ -55,7 +51,7 @@ forEachCluster((cluster) => {
 
       clause(
         'ENF-67',
-        'Each relation is planned by itself, under limits of bytes, depth and nodes. A view that is beyond them, or that…',
+        'Each relation is planned by itself, under limits of bytes, depth and nodes. A view that…',
         async () => {
           await mask(exempt())
           // Different numbers, as PostgreSQL compresses what repeats, more of it from version to version.
@@ -83,8 +79,8 @@ forEachCluster((cluster) => {
           assert.deepEqual(await sees('analyst', 'select card from masked_app.orders'), ['XXXX'])
           const codes = new Map(notes.map(({ code, target: name }) => [name, code]))
           assert.equal(codes.get('app.bombs'), 'NoTwin')
-          assert.equal(codes.get('app.bomb'), isSuperuser ? 'NoTwin' : 'NotManageable')
-          assert.equal(codes.get('mine.own'), isSuperuser ? undefined : 'NotManageable')
+          // PostgreSQL denies what a view reads with the rights of a masked owner.
+          for (const name of ['app.bomb', 'mine.own']) assert.equal(codes.get(name), undefined)
           assert.deepEqual((await mask()).steps, [])
           await run('drop view app.bomb, app.bombs, app.small; drop schema mine cascade')
         },
@@ -92,7 +88,7 @@ forEachCluster((cluster) => {
 
       clause(
         'ENF-68',
-        'A schema, type or view that is closed to the role of the binding keeps no other relation from its masks…',
+        'A schema, type or view that is closed to the binding, or that PostgreSQL cannot print,…',
         async () => {
           await mask(exempt())
           await readAs(
@@ -102,15 +98,7 @@ forEachCluster((cluster) => {
             revoke all on schema hidden from "${analyst}"`,
           )
           if (!isSuperuser) await run(`grant "${analyst}" to "${target.role('owner')}"`)
-          const outcome = await mask().catch((error: unknown) => {
-            if (error instanceof PartlyEnforced) return error
-            throw error
-          })
-          if (!isSuperuser) {
-            assert.ok(outcome instanceof PartlyEnforced)
-            assert.deepEqual([...new Set(outcome.unfinished.map((one) => one.target))], ['"hidden"."v"'])
-            assert.match(outcome.message, /permission denied for schema hidden/)
-          }
+          assert.deepEqual((await mask()).unfinished, [])
           for (const text of [
             'select mail from app.people',
             'select card from app.orders',
@@ -125,53 +113,24 @@ forEachCluster((cluster) => {
       )
 
       clause(
-        'ENF-119',
-        'However many views a masked role creates, everything else is closed first. More than 200 of them get their twins…',
+        'ENF-25',
+        'A schema that is named like a shadow schema and belongs to another role stays…',
         async () => {
-          await mask(exempt())
-          await run(`create schema flood authorization "${analyst}"; grant usage on schema flood to public;
-            do $$ begin for at in 1..201 loop execute format('create view flood.v%s as select mail from app.people', at);
-              execute format('alter view flood.v%s owner to "${analyst}"; grant select on flood.v%s to "${auditor}"', at, at); end loop; end $$`)
-          const countTwins = async () =>
-            (await run(`select 1 from pg_views where schemaname = 'masked_flood'`)).length
-          let atClosing: number | undefined
-          const onClosed = async () => {
-            for (const text of ['select mail from app.people', 'select card from app.orders'])
-              await isDenied('auditor', text)
-            atClosing = await countTwins()
-          }
-          const error = await reconcile(binding, policy(rules), { onClosed }).catch(
-            (thrown: unknown) => thrown,
-          )
-          assert.equal(atClosing, 0)
-          assert.equal((await countTwins()) > 0, isSuperuser)
-          await isDenied('auditor', 'select mail from flood.v1')
-          await isDenied('auditor', 'select mail from flood.v201')
-          // A fast machine makes all of them in one turn.
-          if (error instanceof PartlyEnforced)
-            for (const one of error.unfinished)
-              assert.match(one.target, /^"flood"."v\d+"( and \d+ more views)?$/)
-          await run('drop schema flood cascade')
-          await mask()
-        },
-      )
-
-      clause(
-        'ENF-120',
-        'Schemas of other roles that have every name the controller would choose for twins keep no table from its mask.',
-        async () => {
-          await reconcile(binding, policy([]))
+          await takeTurn(binding, policy([]))
           const taken: string[] = []
           for (let round = 0; round < 3; round++) {
-            const name = shadowSchemaName('app', (one) => taken.includes(one))
+            const name = shadowName('app', (one) => taken.includes(one))
             taken.push(name)
             await readAs('analyst', `create schema "${name}"; grant all on schema "${name}" to public`)
           }
           await mask()
-          const twin = shadowSchemaName('app', (one) => taken.includes(one))
+          const twin = shadowName('app', (one) => taken.includes(one))
           assert.deepEqual(await sees('analyst', `select mail from "${twin}".people`), ['XXXX'])
           await isDenied('analyst', 'select mail from app.people')
           for (const name of taken) await run(`drop schema "${name}"`)
+          // What was begun there stays there.
+          assert.deepEqual((await mask()).steps, [])
+          await takeTurn(binding, policy([]))
           await mask()
           assert.deepEqual(await sees('analyst', 'select mail from masked_app.people'), ['XXXX'])
         },
@@ -179,32 +138,33 @@ forEachCluster((cluster) => {
 
       clause(
         'ENF-140',
-        'A role that creates, ahead of the controller, the schema of its records or the role of its twins stops nothing…',
+        'A role that creates, ahead of the controller, the schema of its records stops nothing: another name…',
         async () => {
-          await reconcile(binding, policy([]))
-          const twins = `masquerade_twins_${target.url.replace(/^.*\//, '')}`
+          await takeTurn(binding, policy([]))
+          const [name] = await run(`select 'masquerade_twins_' || d.oid || '_' || c.relowner as twins, d.oid
+            from pg_database d, pg_class c where d.datname = current_database() and c.oid = 'app.people'::regclass`)
+          const twins = String(name?.twins)
           const claimant = {
             databaseId: '00000000-0000-0000-0000-000000000001',
             nameOwner: async () => null,
             hasRival: async () => false,
-            sign: (text: string) => `signed ${text}`,
           }
-          const settle = (rulesNow = rules) => reconcile(binding, policy(rulesNow), { claimant })
+          const settle = (rulesNow = rules) => takeTurn(binding, policy(rulesNow), { claimant })
           for (const schema of ['masquerade_guard', 'masquerade_guard_1'])
             await readAs(
               'analyst',
               `create schema ${schema}; create table ${schema}.relation (oid oid); create table ${schema}.policy (owner uuid);
               grant all on schema ${schema} to public; grant all on all tables in schema ${schema} to public;
-              insert into ${schema}.policy values ('${claimant.databaseId}'); comment on schema ${schema} is 'masquerade guard signed guard of role 10 ${claimant.databaseId}'`,
+              insert into ${schema}.policy values ('${claimant.databaseId}')`,
             )
           const clerk = await target.createRole('clerk', 'LOGIN CREATEROLE')
           await readAs('clerk', `create role "${twins}"; grant "${twins}" to "${target.role('owner')}"`)
           const { notes } = await settle()
-          const taken = notes.flatMap(({ code, target: name }) => (code === 'NameTaken' ? [name] : []))
           const [server] = await run(`select current_setting('server_version_num')::int as version`)
-          assert.deepEqual(taken, ['masquerade_guard', twins])
+          const without = notes.flatMap(({ code, target: table }) => (code === 'NoTwin' ? [table] : []))
+          assert.deepEqual(without, ['app.people', 'app.orders'])
           await isDenied('analyst', 'select mail from app.people')
-          assert.deepEqual(await sees('analyst', 'select mail from masked_app.people'), ['XXXX'])
+          await isDenied('auditor', 'select card from app.orders')
           assert.deepEqual((await settle()).steps, [])
           // The role of that name shows its maker nothing, where CREATEROLE is not every right.
           if (server?.version >= 160000)
@@ -215,6 +175,10 @@ forEachCluster((cluster) => {
               ),
               /permission denied/,
             )
+          await run(`drop role "${twins}"`)
+          await settle()
+          assert.deepEqual(await sees('analyst', 'select mail from masked_app.people'), ['XXXX'])
+          assert.deepEqual((await settle()).steps, [])
           // Other readers of the records find them.
           assert.ok(
             (await readMaskedFor(binding.sql, [String(analyst)])).get(String(analyst))?.relations.length,
@@ -226,15 +190,11 @@ forEachCluster((cluster) => {
             [...(await run(`select nspname from pg_namespace where nspname like 'masquerade%' order by 1`))],
             [{ nspname: 'masquerade_guard' }, { nspname: 'masquerade_guard_1' }],
           )
-          // Records of a former role of the binding are not taken for a squatter's.
-          const [owner] = await run(`select oid::int8 as oid from pg_roles where rolname = '${analyst}'`)
-          await readAs(
-            'analyst',
-            `comment on schema masquerade_guard is 'masquerade guard signed guard of role ${owner?.oid} ${claimant.databaseId}'`,
-          )
-          await assert.rejects(settle(), /masquerade_guard is not the binding role's/)
+          // They may be our records, given to another role.
+          const again = takeTurn(binding, policy(rules), { claimant, isMasked: async () => true })
+          await assert.rejects(again, /masquerade_guard is not the binding role's/)
           await run(`drop schema masquerade_guard cascade; drop schema masquerade_guard_1 cascade;
-            drop role if exists "${twins}"; drop role "${clerk}"`)
+            drop role "${clerk}"`)
           await mask()
         },
       )
@@ -255,14 +215,13 @@ forEachCluster((cluster) => {
                 return tx.unsafe('rollback; begin; lock table app.people in access exclusive mode')
               })
               // The turn ends while the lock is held.
-              const error = await mask().catch((thrown: unknown) => thrown)
+              const error = await mask()
               await isDenied('auditor', 'select card from app.orders')
               assert.deepEqual(await sees('auditor', 'select card from masked_app.orders'), ['XXXX'])
-              if (error instanceof PartlyEnforced)
-                assert.ok(
-                  error.unfinished.every((one) => /people|over/.test(one.target)),
-                  error.message,
-                )
+              assert.ok(
+                error.unfinished.every((one) => /people|over/.test(one.target)),
+                JSON.stringify(error.unfinished),
+              )
             })
           await mask()
           await isDenied('auditor', 'select mail from app.people')
@@ -274,110 +233,35 @@ forEachCluster((cluster) => {
 
       if (isSuperuser)
         clause(
-          'ENF-144',
-          "A masked role that changes grants of a relation again and again does not keep a superuser's binding from…",
+          'ENF-70',
+          'A new rule for a table that is locked leaves its twin closed, if it shows the column, until it can be changed…',
           async () => {
-            await mask(exempt())
-            await run(`grant select (id) on app.people to "${analyst}" with grant option; create procedure app.flood() language plpgsql as
-              $$ begin loop grant select (id) on app.people to public; perform pg_sleep(0.02); commit;
-                revoke select (id) on app.people from public; commit; end loop; end $$`)
-            const flood = assert.rejects(
-              readAs('analyst', 'call app.flood()'),
-              /tuple concurrently updated|reach/,
-            )
-            const isFlooding = () =>
-              run(
-                `select pid from pg_stat_activity where query like 'call app.flood%' and datname = current_database()`,
+            await mask()
+            const more = policy([...rules, rule('app.people.name'), rule('app.orders.id')])
+            await target.connectAs('analyst').transaction(async (tx) => {
+              await tx`lock table app.people in access exclusive mode`
+              const error = await takeTurn(binding, more)
+              assert.ok(error.unfinished.length > 0)
+              await isDenied('auditor', 'select id from app.orders')
+              assert.deepEqual(await sees('auditor', 'select id from masked_app.orders'), [0])
+              const [twin] = await run(
+                `select has_table_privilege('${auditor}', 'masked_app.people', 'select') as open`,
               )
-            await waitUntil('it has begun', async () => (await isFlooding()).length > 0)
-            // On a busy machine it may hold a row of the catalog for longer than a turn waits: the controller tries again.
-            const isHeld = (error: unknown) =>
-              error instanceof PartlyEnforced &&
-              error.unfinished.some((one) => !one.isClosed && one.sqlstate === sqlstate.lockNotAvailable)
-            const maskInPart = () =>
-              mask().catch((error: unknown) => {
-                if (isHeld(error)) throw error
-                assert.ok(error instanceof PartlyEnforced, String(error))
-              })
-            await retryUntil(maskInPart, isHeld)
-            await isDenied('auditor', 'select mail from app.people')
-            for (const { pid } of await isFlooding()) await run(`select pg_terminate_backend(${pid})`)
-            await flood
-            await run(`revoke select (id) on app.people from "${analyst}" cascade; drop procedure app.flood`)
+              assert.equal(twin?.open, false)
+            })
+            await takeTurn(binding, more)
+            assert.deepEqual(await sees('auditor', 'select name from masked_app.people'), ['XXXX'])
+            assert.deepEqual((await takeTurn(binding, more)).steps, [])
             await mask()
           },
         )
-
-      clause(
-        'ENF-70',
-        'A new rule for a table that is locked leaves its twin closed, if it shows the column, until it can be changed…',
-        async () => {
-          await mask()
-          const more = policy([...rules, rule('app.people.name'), rule('app.orders.id')])
-          await target.connectAs('analyst').transaction(async (tx) => {
-            await tx`lock table app.people in access exclusive mode`
-            const error = await reconcile(binding, more).catch((thrown: unknown) => thrown)
-            assert.ok(error instanceof PartlyEnforced)
-            await isDenied('auditor', 'select id from app.orders')
-            assert.deepEqual(await sees('auditor', 'select id from masked_app.orders'), [0])
-            const [twin] = await run(
-              `select has_table_privilege('${auditor}', 'masked_app.people', 'select') as open`,
-            )
-            assert.equal(twin?.open, false)
-          })
-          await reconcile(binding, more)
-          assert.deepEqual(await sees('auditor', 'select name from masked_app.people'), ['XXXX'])
-          assert.deepEqual((await reconcile(binding, more)).steps, [])
-          await mask()
-        },
-      )
-
-      clause(
-        'ENF-71',
-        'A view that roles built on a twin does not keep the last rule of a table from being deleted: the twin stays…',
-        async () => {
-          const privileges = () => listPrivileges(target.database, [String(analyst), String(auditor)])
-          const onTwin = 'select card from public.on_twin'
-          const staysMasked = async () =>
-            majorOf(cluster) < 15
-              ? isDenied('analyst', onTwin)
-              : assert.deepEqual(await sees('analyst', onTwin), ['XXXX'])
-          await reconcile(binding, policy([]))
-          const before = await privileges()
-          await mask()
-          await run(
-            `create view public.on_twin as select card from masked_app.orders; grant select on public.on_twin to public`,
-          )
-          const { notes } = await reconcile(binding, policy([rule('app.people.mail')]))
-          assert.deepEqual(
-            notes.map(({ code }) => code),
-            ['TwinKept'],
-          )
-          assert.deepEqual(await sees('analyst', 'select card from app.orders'), [canary])
-          await staysMasked()
-          await reconcile(binding, policy([]))
-          assert.deepEqual((await reconcile(binding, policy([]))).steps, [])
-          await staysMasked()
-          await mask()
-          assert.deepEqual(await sees('analyst', 'select card from public.on_twin'), ['XXXX'])
-          await isDenied('analyst', 'select card from app.orders')
-          await run('drop view public.on_twin')
-          await reconcile(binding, policy([]))
-          assert.deepEqual(await privileges(), before)
-          assert.deepEqual((await reconcile(binding, policy([]))).steps, [])
-          const left = await run(
-            `select 1 from pg_namespace where nspname in ('masked_app', 'masquerade_guard')`,
-          )
-          assert.deepEqual(left, [])
-        },
-      )
 
       clause(
         'ENF-142',
         'A lock on a relation while the last rule is deleted loses no grant: the records stay until every relation is given…',
         async () => {
           const privileges = () => listPrivileges(target.database, [String(analyst), String(auditor)])
-          await reconcile(binding, policy([]))
+          await takeTurn(binding, policy([]))
           await run(`grant select (id) on app.people to "${analyst}" with grant option`)
           const before = await privileges()
           await mask()
@@ -385,15 +269,15 @@ forEachCluster((cluster) => {
             await tx.unsafe(
               'lock table app.people in access exclusive mode; grant select (id) on app.people to public',
             )
-            const error = await reconcile(binding, policy([])).catch((thrown: unknown) => thrown)
-            assert.ok(error instanceof PartlyEnforced)
+            const error = await takeTurn(binding, policy([]))
+            assert.ok(error.unfinished.length > 0)
             assert.deepEqual([...new Set(error.unfinished.map((one) => one.target))], ['"app"."people"'])
             assert.deepEqual(await sees('auditor', 'select card from app.orders'), [canary])
             await tx.unsafe('revoke select (id) on app.people from public')
           })
-          await reconcile(binding, policy([]))
+          await takeTurn(binding, policy([]))
           assert.deepEqual(await privileges(), before)
-          assert.deepEqual((await reconcile(binding, policy([]))).steps, [])
+          assert.deepEqual((await takeTurn(binding, policy([]))).steps, [])
           await run(
             `revoke select (id) on app.people from "${analyst}" cascade; grant select on app.people to "${analyst}"`,
           )
@@ -404,7 +288,7 @@ forEachCluster((cluster) => {
         'ENF-50',
         'Masked roles lose TRIGGER, REFERENCES and, since PostgreSQL 17, MAINTAIN on masked relations; exempt roles…',
         async () => {
-          await reconcile(binding, policy([]))
+          await takeTurn(binding, policy([]))
           const [server] = await run(`select current_setting('server_version_num')::int as version`)
           const all = server?.version >= 170000 ? 'trigger, references, maintain' : 'trigger, references'
           await run(`create role "${target.role('crew')}"; grant "${target.role('crew')}" to "${auditor}";
@@ -442,7 +326,7 @@ forEachCluster((cluster) => {
           await mask()
           await assert.rejects(attack('auditor'), /permission denied/)
           assert.deepEqual((await mask()).steps, [])
-          await reconcile(binding, policy([]))
+          await takeTurn(binding, policy([]))
           assert.deepEqual([await rights(), await listPrivileges(target.database, roles)], before)
           await run(`revoke ${all} on app.people, app.orders from "${analyst}", "${auditor}", "${target.role('crew')}", public cascade;
             drop owned by "${target.role('crew')}"; drop role "${target.role('crew')}"`)
@@ -451,7 +335,7 @@ forEachCluster((cluster) => {
 
       clause(
         'ENF-31',
-        'A generated column that is computed from a masked one is masked with `Default` until it has a rule of its own.',
+        'A generated column that is computed from a masked one, also in parents, partitions and…',
         async () => {
           const [server] = await run(`select current_setting('server_version_num')::int as version`)
           const virtual =
@@ -460,60 +344,26 @@ forEachCluster((cluster) => {
             insert into app.made values (1, '${canary}'); alter table app.made owner to "${target.role('owner')}";
             grant select on app.made to "${analyst}"`)
           const own = [rule('app.made.mail', 'Email')]
-          await reconcile(binding, policy(own))
+          await takeTurn(binding, policy(own))
           await isDenied('analyst', 'select upper from app.made')
           assert.deepEqual(await sees('analyst', 'select upper from masked_app.made'), ['XXXX'])
           if (virtual) await isDenied('analyst', 'select low from app.made')
           if (virtual) assert.deepEqual(await sees('analyst', 'select low from masked_app.made'), ['XXXX'])
-          assert.deepEqual((await reconcile(binding, policy(own))).steps, [])
-          assert.deepEqual((await reconcile(binding, policy(own))).notes, [])
-          await reconcile(binding, policy([...own, rule('app.made.upper', 'Text', { prefixSize: '1' })]))
+          assert.deepEqual((await takeTurn(binding, policy(own))).steps, [])
+          assert.deepEqual((await takeTurn(binding, policy(own))).notes, [])
+          await takeTurn(binding, policy([...own, rule('app.made.upper', 'Text', { prefixSize: '1' })]))
           assert.deepEqual(await sees('analyst', 'select upper from masked_app.made'), ['ZXXXX'])
-          await reconcile(binding, policy([]))
+          await takeTurn(binding, policy([]))
           assert.deepEqual(await sees('analyst', 'select upper from app.made'), [canary.toUpperCase()])
           await run('drop table app.made')
         },
       )
 
       clause(
-        'ENF-191',
-        'A materialized view, partition or child of a masked table that belongs to a masked role shows that role its data…',
-        async () => {
-          await reconcile(binding, policy([]))
-          await readAs(
-            'analyst',
-            `create schema mine; create materialized view mine.kept as select mail from app.people`,
-          )
-          const { notes } = await mask()
-          assert.deepEqual(await sees('analyst', 'select mail from mine.kept'), [canary])
-          const note = notes.find((one) => one.target === 'mine.kept')
-          assert.equal(note?.code, 'OwnerReads')
-          const statement = /ALTER MATERIALIZED VIEW [^ ]+ OWNER TO "[^"]+"/.exec(note?.message ?? '')?.[0]
-          await run(statement ?? 'select no statement')
-          assert.deepEqual(
-            (await mask()).notes.filter((one) => one.target === 'mine.kept'),
-            [],
-          )
-          await isDenied('analyst', 'select mail from mine.kept')
-          // A parent of its own does not make the role an owner of what the rule names.
-          await run(
-            `create table mine.part () inherits (app.people); alter table mine.part owner to "${analyst}"`,
-          )
-          await readAs('analyst', 'create table mine.top (mail text); alter table mine.part inherit mine.top')
-          const codes = (await mask()).notes
-            .filter((one) => one.target === 'mine.part')
-            .map(({ code }) => code)
-          assert.deepEqual(codes, [isSuperuser ? 'OwnerReads' : 'NotMasked'])
-          await run('drop schema mine cascade')
-          await mask()
-        },
-      )
-
-      clause(
         'ENF-192',
-        'A materialized view that holds masked columns from before a rule, that the role of the binding may not manage and that masked roles other than its owner may read, makes the state `Failed`. Reason and exposure `NotMasked` name the readers and the statement that closes it. One that was filled from columns without a mask does not.',
+        'A filled materialized view over a masked relation that the binding may not manage makes the state…',
         async () => {
-          await reconcile(binding, policy([]))
+          await takeTurn(binding, policy([]))
           await readAs(
             'analyst',
             `create schema mine; grant usage on schema mine to public;
@@ -522,14 +372,8 @@ forEachCluster((cluster) => {
             create materialized view mine.later as select mail from app.people with no data;
             grant select on mine.kept to "${auditor}"; grant select on mine.rows, mine.later to public`,
           )
-          await mask()
-          await readAs(
-            'analyst',
-            `create materialized view mine.ids as select id from app.people;
-            grant select on mine.ids to public`,
-          )
           const outcome = await mask()
-          const { state, reason } = judgeUnfinished(outcome, [], [])
+          const { state, reason } = judgeUnfinished(outcome, [])
           if (isSuperuser) {
             assert.equal(state, null, reason)
             for (const name of ['kept', 'rows']) await isDenied('auditor', `select * from mine.${name}`)
@@ -537,7 +381,7 @@ forEachCluster((cluster) => {
             assert.equal(state, 'Failed')
             assert.match(reason, new RegExp(`mine.kept is not masked[^.]+\\. It shows them to "${auditor}"`))
             assert.match(reason, /mine.rows is not masked.+It shows them to PUBLIC/)
-            assert.doesNotMatch(reason, /mine.(ids|later)/)
+            assert.doesNotMatch(reason, /mine.later/)
             const found = (await findExposures(binding, policy(rules))).filter(
               ({ code }) => code === 'NotMasked',
             )
@@ -547,7 +391,7 @@ forEachCluster((cluster) => {
               ['high', [analyst, auditor].toSorted()],
             )
             for (const { remedy } of found) await run(remedy ?? '')
-            assert.equal(judgeUnfinished(await mask(), [], []).state, null)
+            assert.equal(judgeUnfinished(await mask(), []).state, null)
             await isDenied('auditor', 'select mail from mine.kept')
             assert.deepEqual(
               (await findExposures(binding, policy(rules))).filter(({ code }) => code === 'NotMasked'),
@@ -560,8 +404,8 @@ forEachCluster((cluster) => {
       )
 
       clause(
-        'ENF-196',
-        'Where definitions of views are long together, they are read after everything that is to be closed is closed: a withdrawn exemption does not wait for them.',
+        'ENF-236',
+        'However many, wide or long the views and materialized views of a masked role are, and…',
         async () => {
           await mask(exempt())
           // Different numbers, as PostgreSQL compresses what repeats, more of it from version to version.
@@ -569,14 +413,10 @@ forEachCluster((cluster) => {
           const terms = ['length(mail)', ...numbers].join(' + ')
           for (let at = 0; at < 25; at++)
             await binding.sql.unsafe(`create view app.bomb${at} as select ${terms} as sum from app.people`)
-          let isClosed = false
-          await reconcile(binding, policy(rules), {
-            onClosed: async () => {
-              await isDenied('auditor', 'select mail from app.people')
-              isClosed = true
-            },
-          })
-          assert.ok(isClosed)
+          const begun = Date.now()
+          await mask()
+          await isDenied('auditor', 'select mail from app.people')
+          assert.ok(Date.now() - begun < 10_000, `${Date.now() - begun} ms`)
           for (let at = 0; at < 25; at++) await run(`drop view app.bomb${at}`)
           await mask()
         },
@@ -591,7 +431,7 @@ forEachCluster((cluster) => {
             grant select on app.many to "${analyst}", "${auditor}"; analyze app.many`)
           for (const kind of ['Default', 'Email'] as const) {
             const many = [rule('app.many.mail', kind)]
-            await reconcile(binding, policy(many, exempt()))
+            await takeTurn(binding, policy(many, exempt()))
             const estimate = async (name: string, text: string) => {
               const [row] = await readAs(name, `explain (format json) ${text}`)
               return row?.['QUERY PLAN'][0].Plan['Plan Rows']
@@ -618,7 +458,7 @@ forEachCluster((cluster) => {
               )
             assert.equal(await join(canary), await join('nothing'))
           }
-          await reconcile(binding, policy([]))
+          await takeTurn(binding, policy([]))
           await run('drop table app.many')
           await mask()
         },
@@ -626,7 +466,7 @@ forEachCluster((cluster) => {
 
       clause(
         'ENF-51',
-        'A new owner of a masked table changes nothing for other roles: masked roles keep the twin, exempt roles…',
+        'A new owner of a masked table changes nothing for other roles. Its twin goes to the…',
         async () => {
           await mask(exempt())
           const boss = target.role('boss')
@@ -637,7 +477,7 @@ forEachCluster((cluster) => {
           assert.deepEqual(await sees('auditor', 'select mail from app.people'), [canary])
           assert.deepEqual(await sees('analyst', 'select mail from masked_app.people'), ['XXXX'])
           assert.deepEqual(await sees('analyst', 'select id from app.people'), [1])
-          await reconcile(binding, policy([]))
+          await takeTurn(binding, policy([]))
           assert.deepEqual(await sees('analyst', 'select mail from app.people'), [canary])
           await run(
             `alter table app.people owner to "${target.role('owner')}"; drop owned by "${boss}"; drop role "${boss}"`,

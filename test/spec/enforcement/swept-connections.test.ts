@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Database } from '../../../src/db/database.ts'
-import { type BoundTarget, Connections } from '../../../src/enforcement/connections.ts'
+import { type BoundTarget, Connections } from '../../../src/masks/control/connections.ts'
 import { clause } from '../../support/clause.ts'
 
 const neverEnds = new Promise<void>(() => {})

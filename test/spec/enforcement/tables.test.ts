@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { reconcile } from '../../../src/enforcement/reconcile.ts'
+import { takeTurn } from '../../../src/masks/turn.ts'
 import { clause } from '../../support/clause.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
 import { forEachCluster } from '../../support/postgres.ts'
@@ -26,10 +26,10 @@ forEachCluster((cluster) => {
 
     const rules = [rule('public.customers.email', 'Email'), rule('public.customers.ssn', 'SSN')]
 
-    clause('ENF-61', 'Reconciling twice in a row leaves nothing to do the second time.', async () => {
-      const outcome = await reconcile(target.database, policy(rules, [auditor]))
+    clause('ENF-61', 'Two turns in a row leave nothing to do for the second.', async () => {
+      const outcome = await takeTurn(target.database, policy(rules, [auditor]))
       assert.ok(outcome.steps.length > 0)
-      const again = await reconcile(target.database, policy(rules, [auditor]))
+      const again = await takeTurn(target.database, policy(rules, [auditor]))
       assert.deepEqual(again.steps, [])
     })
 
@@ -68,14 +68,14 @@ forEachCluster((cluster) => {
       await target.database.sql.unsafe(`
         create view public.per_customer as select c.id, c.email, count(*) from public.customers c group by c.id;
         grant select on public.per_customer to "${analyst}", "${auditor}"`)
-      const outcome = await reconcile(target.database, policy(rules, [auditor]))
+      const outcome = await takeTurn(target.database, policy(rules, [auditor]))
       assert.deepEqual(
         outcome.notes.map(({ code, target: at }) => [code, at]),
         [['NoTwin', 'public.per_customer']],
       )
       const { sql } = target.connectAs('analyst')
       await assert.rejects(sql`select * from public.per_customer`, /permission denied/)
-      const again = await reconcile(target.database, policy(rules, [auditor]))
+      const again = await takeTurn(target.database, policy(rules, [auditor]))
       assert.deepEqual(again.steps, [])
       assert.equal(again.notes[0]?.code, 'NoTwin')
       const exempt = await target.connectAs('auditor').sql`select email from public.per_customer where id = 1`
@@ -83,13 +83,13 @@ forEachCluster((cluster) => {
     })
 
     test('gives everything back', async () => {
-      await reconcile(target.database, policy([]))
+      await takeTurn(target.database, policy([]))
       const { sql } = target.connectAs('analyst')
       assert.equal((await sql`select email from public.customers where id = 1`)[0]?.email, 'ann@example.com')
       const left = await target.database.sql`
         select nspname from pg_namespace where nspname like 'masked%' or nspname like 'masquerade%'`
       assert.deepEqual(left, [])
-      assert.deepEqual((await reconcile(target.database, policy([]))).steps, [])
+      assert.deepEqual((await takeTurn(target.database, policy([]))).steps, [])
     })
   })
 })

@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe } from 'node:test'
-import type { Occasion } from '../../../src/enforcement/states/attempts.ts'
-import { OrderedWrites } from '../../../src/enforcement/states/ordered-writes.ts'
-import { TurnQueue } from '../../../src/enforcement/turn-queue.ts'
+import { type Occasion, TurnQueue } from '../../../src/kernel/jobs.ts'
 import { clause } from '../../support/clause.ts'
 import { useGateway } from '../../support/gateway.ts'
 import { apiVersion, policyUrl } from '../../support/masking.ts'
@@ -12,12 +10,12 @@ import { holdsFor, waitUntil } from '../../support/wait-until.ts'
 /** Turns that end when they are told to. */
 function openTurns() {
   const queue = new TurnQueue<number>()
-  const begun: { occasion: Occasion; end: () => void; leave: () => void }[] = []
+  const begun: { occasion: Occasion; end: () => void }[] = []
   const ask = (occasion: Occasion, key = 'a') =>
-    queue.request(key, occasion, (taken, leave) => {
+    queue.request(key, occasion, (taken) => {
       const { promise, resolve } = Promise.withResolvers<number>()
       const number = begun.length
-      begun.push({ occasion: taken, end: () => resolve(number), leave })
+      begun.push({ occasion: taken, end: () => resolve(number) })
       return promise
     })
   const settled = () => new Promise(setImmediate)
@@ -29,7 +27,7 @@ describe('turns', () => {
 
   clause(
     'ENF-365',
-    'The turns of a process at one binding run one after the other. Changes of rules, of the policy and of the directory…',
+    'The turns of a process at one binding run one after the other. Changes of rules, the policy and the…',
     async () => {
       const { ask, begun, settled, occasions } = openTurns()
       const first = ask('login')
@@ -46,8 +44,8 @@ describe('turns', () => {
       begun[2]?.end()
       await settled()
       assert.deepEqual(occasions().slice(3), ['audit'])
-      // What is left to do after a turn delays no other.
-      begun[3]?.leave()
+      begun[3]?.end()
+      await settled()
       assert.deepEqual(occasions().slice(4), ['change'], 'a change alone looks at its tables alone')
       for (const { end } of begun) end()
       assert.equal(await first, 0)
@@ -61,57 +59,8 @@ describe('turns', () => {
   )
 
   clause(
-    'ENF-382',
-    'A turn that is overtaken by a later one of its database, as it waits for a standby, does not write `Enforced` over the state of the later one…',
-    async () => {
-      const writes = new OrderedWrites()
-      const stored: string[] = []
-      const expected: string[] = []
-      const store = (turn: ReturnType<typeof writes.begin>, state: string, write = Promise.resolve()) =>
-        turn.write(
-          () => expected.push(state),
-          async () => {
-            await write
-            stored.push(state)
-            return state
-          },
-        )
-      const [first, second, third] = [writes.begin('a'), writes.begin('a'), writes.begin('a')]
-      const elsewhere = writes.begin('b')
-      // A slow write stays before that of the next turn.
-      const slow = Promise.withResolvers<void>()
-      const begun = store(first, 'Enforced', slow.promise)
-      const later = store(third, 'Pending')
-      assert.deepEqual(
-        [first, second, third].map((turn) => turn.isOvertaken()),
-        [true, true, false],
-      )
-      const overtaken = store(second, 'overtaken').then((state) => [state, ...stored])
-      assert.equal(await store(elsewhere, 'elsewhere'), 'elsewhere')
-      slow.resolve()
-      assert.deepEqual(await Promise.all([begun, later]), ['Enforced', 'Pending'])
-      // It has nothing of its own to tell, and the state of the later one is stored by then.
-      assert.deepEqual(await overtaken, [undefined, 'elsewhere', 'Enforced', 'Pending'])
-      assert.deepEqual(expected, ['Enforced', 'Pending', 'elsewhere'])
-      // A turn whose write failed writes its failure, and delays no other.
-      const failed = store(third, 'lost', Promise.reject(new Error('gone')))
-      const failure = store(third, 'Failed')
-      await assert.rejects(failed, /gone/)
-      assert.equal(await failure, 'Failed')
-      assert.equal(await store(first, 'late'), undefined)
-      // A failure is never lost, and ends no watch of the later turn.
-      await first.fail(
-        () => expected.push('behind'),
-        async () => void stored.push('behind'),
-      )
-      assert.deepEqual([stored.at(-1), expected.includes('behind')], ['behind', false])
-      assert.equal(await store(second, 'late'), undefined)
-    },
-  )
-
-  clause(
     'ENF-366',
-    'A turn waits for no second connection to its database, and neither does the dry run of one for a plan, an impact or…',
+    'A turn waits for no second connection to its database, and neither does the dry run of one: any number…',
     async () => {
       const { masking, db, masked } = gateway
       const own = 'api-version=2026-11-01'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe } from 'node:test'
-import { readMaskedFor } from '../../../src/enforcement/per-role/read-masked.ts'
-import { reconcile } from '../../../src/enforcement/reconcile.ts'
+import { readMaskedFor } from '../../../src/findings/per-role/read-masked.ts'
+import { takeTurn } from '../../../src/masks/turn.ts'
 import { clause } from '../../support/clause.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
 import { forEachCluster } from '../../support/postgres.ts'
@@ -18,8 +18,8 @@ forEachCluster((cluster) => {
         await sql.unsafe(`create schema app; create table app.people (id int, mail text); create table app.staff (id int, mail text);
           grant usage on schema app to public; grant select on app.people, app.staff to "${reader}"`)
         const wanted = policy([rule('app.people.mail'), rule('app.staff.mail')])
-        await reconcile(target.database, wanted)
-        await reconcile(target.database, { ...wanted, suspended: [{ schema: 'app', table: 'staff' }] })
+        await takeTurn(target.database, wanted)
+        await takeTurn(target.database, { ...wanted, suspended: [{ schema: 'app', table: 'staff' }] })
         const masked = (await readMaskedFor(sql, [reader])).get(reader)
         assert.deepEqual(
           masked?.relations.map(({ name }) => name),

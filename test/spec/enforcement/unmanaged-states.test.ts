@@ -74,7 +74,7 @@ forUsualCluster((cluster) => {
 
     clause(
       'ENF-433',
-      'A view whose owner sees masked columns raw, that reads these with the rights of its owner…',
+      'A view that reads masked relations with the rights of an owner who sees raw values, and that the…',
       async () => {
         assert.equal(await mask('person'), 'Failed')
         assert.doesNotMatch(await readThroughGateway('select * from public.person'), /zqcanary/)
@@ -104,7 +104,7 @@ forUsualCluster((cluster) => {
 
     clause(
       'ENF-433',
-      'A view whose owner sees masked columns raw, that reads these with the rights of its owner…',
+      'A view that reads masked relations with the rights of an owner who sees raw values, and that the…',
       async () => {
         const bob = await fillDirectory(masking.service()).user()
         const properties = { principalId: bob, databaseRole: readers }

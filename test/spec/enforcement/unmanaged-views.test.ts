@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, describe } from 'node:test'
 import type { Database } from '../../../src/db/database.ts'
-import { findExposures } from '../../../src/enforcement/exposures/find-exposures.ts'
-import { examine } from '../../../src/enforcement/preflight/preflight.ts'
-import { reconcile } from '../../../src/enforcement/reconcile.ts'
-import { judgeUnfinished } from '../../../src/enforcement/states/judge-unfinished.ts'
+import { findExposures } from '../../../src/findings/exposures/find-exposures.ts'
+import { examine } from '../../../src/masks/control/preflight/preflight.ts'
+import { judgeUnfinished } from '../../../src/masks/control/states/judge-unfinished.ts'
+import { takeTurn } from '../../../src/masks/turn.ts'
 import { clause } from '../../support/clause.ts'
 import { majorOf } from '../../support/cluster.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
@@ -21,8 +21,8 @@ forEachCluster((cluster) => {
     const run = (text: string) => target.database.sql.unsafe(text)
     const rules = [rule('app.person.mail')]
     const exempt = () => [String(auditor)]
-    const mask = () => reconcile(binding, policy(rules, exempt()))
-    const judge = async () => judgeUnfinished(await mask(), [], [])
+    const mask = () => takeTurn(binding, policy(rules, exempt()))
+    const judge = async () => judgeUnfinished(await mask(), [])
     const findReport = async () =>
       (await findExposures(binding, policy(rules, exempt()))).filter(
         ({ code, objects }) => code === 'NotMasked' && objects[0]?.name === '"app"."report"',
@@ -57,8 +57,6 @@ forEachCluster((cluster) => {
       'a grant to a role of the reader': () => `${superusers}; grant select on app.report to "${readers}"`,
       'whole rows': () =>
         `create view app.report as select p::text as mail from app.person p; grant select on app.report to "${clerk}"`,
-      'a condition': () =>
-        `create view app.report as select '${canary}' as mail from app.person where mail = '${canary}'; grant select on app.report to "${clerk}"`,
       'a view over a view': () =>
         `create view app.inner_report as select id, mail from app.person;
         create view app.report as select mail from app.inner_report; grant select on app.report to "${clerk}"`,
@@ -70,9 +68,6 @@ forEachCluster((cluster) => {
         create view app.report as select mail from app.kept; grant select on app.report to "${clerk}"`,
       "an exempt role's view": () =>
         `set role "${auditor}"; ${superusers}; grant select on app.report to public; reset role`,
-      "a view over a masked role's materialized view from before the rule": () =>
-        `set role "${analyst}"; create materialized view app.kept as select mail from app.person;
-        create view app.report as select mail from app.kept; grant select on app.report to "${clerk}"; reset role`,
       'a view of a member of the owner': () =>
         `create role "${target.role('deputy')}" in role "${owner}"; ${superusers}; alter view app.report owner to "${target.role('deputy')}";
         grant select on app.report to "${clerk}"`,
@@ -81,14 +76,14 @@ forEachCluster((cluster) => {
         grant select on app.report to "${clerk}"`,
     }
     const undo = async () => {
-      await reconcile(binding, policy([]))
+      await takeTurn(binding, policy([]))
       await run(`drop view if exists app.report; drop view if exists app.inner_report; drop materialized view if exists app.kept;
         drop role if exists "${target.role('deputy')}"`)
     }
 
     clause(
       'ENF-433',
-      'A view whose owner sees masked columns raw, that reads these with the rights of its owner and that the role of the binding may not manage, makes the state `Failed` where masked roles may read it. Reason and exposure `NotMasked` name the readers and a statement that closes it.…',
+      'A view that reads masked relations with the rights of an owner who sees raw values, and that the…',
       async () => {
         for (const [what, create] of Object.entries(ways)) {
           await run(create())
@@ -96,7 +91,8 @@ forEachCluster((cluster) => {
           assert.ok(await shows('clerk', 'select mail from app.report'), what)
           assert.equal(state, 'Failed', what)
           assert.match(reason, /app\.report is not masked/, what)
-          assert.doesNotMatch(reason, /GRANT /, what)
+          assert.doesNotMatch(reason, /GRANT "/, what)
+          const isSeen = await shows('auditor', 'select mail from app.report')
           const found = await findReport()
           assert.equal(found.length, 1, what)
           assert.deepEqual(
@@ -104,11 +100,12 @@ forEachCluster((cluster) => {
             ['high', true],
             what,
           )
-          assert.match(found[0]?.remedy ?? '', /^REVOKE SELECT ON "app"\."report" FROM /, what)
+          assert.match(found[0]?.remedy ?? '', /^REVOKE SELECT ON "app"\."report" FROM /m, what)
           await run(found[0]?.remedy ?? '')
           assert.equal((await judge()).state, null, what)
           assert.deepEqual(await findReport(), [], what)
           assert.equal(await shows('clerk', 'select mail from app.report'), false, what)
+          assert.equal(await shows('auditor', 'select mail from app.report'), isSeen, what)
           await undo()
         }
       },
@@ -116,7 +113,7 @@ forEachCluster((cluster) => {
 
     clause(
       'ENF-433',
-      'A view whose owner sees masked columns raw, that reads these with the rights of its owner…',
+      'A view that reads masked relations with the rights of an owner who sees raw values, and that the…',
       async () => {
         await run(`${superusers}; grant select on app.report to "${clerk}"`)
         const { reason } = await judge()
@@ -134,14 +131,10 @@ forEachCluster((cluster) => {
 
     clause(
       'ENF-434',
-      'Such a view (ENF-433) does not make the state `Failed` where it shows no masked role more than that role sees anyway…',
+      'Such a view (ENF-433) does not make the state `Failed` where none may read it but roles that see raw…',
       async () => {
         const masked = `set role "${analyst}"; ${superusers}; grant select on app.report to public; reset role`
         const harmless: Record<string, string> = {
-          'no masked column': `create view app.report as select id, note from app.person; grant select on app.report to public`,
-          'a count of rows': `create view app.report as select count(*) from app.person; grant select on app.report to public`,
-          'rows of another table': `create view app.report as select to_jsonb(a) as method, p.id from pg_am a, app.person p;
-            grant select on app.report to public`,
           'no grant': superusers,
           'grants to roles that see raw values': `${superusers}; grant select on app.report to "${auditor}", "${owner}", "${binder}"`,
           'a right to write': `${superusers}; grant insert on app.report to "${clerk}"`,
@@ -173,10 +166,10 @@ forEachCluster((cluster) => {
       'No statement that the service offers makes the role of the binding a member of a superuser: where a superuser owns a relation, the statement gives the relation another owner.',
       async () => {
         await run(`${superusers}; create table app.other (id int, mail text); create materialized view app.kept as select mail from app.person;
-          grant select on app.other, app.kept to "${clerk}"`)
+          grant select on app.other, app.kept, app.report to "${clerk}"`)
         const [row] = await run('select current_user::text as superuser')
         const all = policy([...rules, rule('app.other.mail')])
-        const { notes } = await reconcile(binding, all)
+        const { notes } = await takeTurn(binding, all)
         const found = await findExposures(binding, all)
         const { refusals, warnings } = await examine(binding.sql, all.rules)
         assert.doesNotMatch(
@@ -189,7 +182,7 @@ forEachCluster((cluster) => {
           notes.some((note) => note.target === 'app.report' && note.message.includes(`OWNER TO "${owner}"`)),
         )
         for (const { code, remedy } of found) if (code === 'NotMasked') await run(remedy ?? '')
-        assert.equal(judgeUnfinished(await reconcile(binding, all), [], []).state, null)
+        assert.equal(judgeUnfinished(await takeTurn(binding, all), []).state, null)
         assert.deepEqual((await examine(binding.sql, all.rules)).refusals, [])
         await undo()
         await run('drop table app.other')
@@ -198,7 +191,7 @@ forEachCluster((cluster) => {
 
     clause(
       'ENF-437',
-      'A rule of another relation that reads or writes a masked one is listed as medium (`RewriteRule`) where the owner of the relation…',
+      'Triggers and rules of masked tables and views are listed, and (`RewriteRule`) a rule of another relation…',
       async () => {
         await run(`${superusers}; grant update on app.report to "${clerk}"; create table app.journal (entry text); grant select on app.journal to "${clerk}";
           create rule keep as on update to app.report do also insert into app.journal values (old.mail);

@@ -112,8 +112,8 @@ describe('looks that wait', () => {
   )
 
   clause(
-    'ENF-367',
-    "The dry run of a database's state (`?plan=true`) is such a look: it waits in turn with the others, and MASK-240…",
+    'ENF-156',
+    'Of the requests that look into a bound database, the dry run of a state included, two run at a time on a node…',
     async () => {
       const [demoted, other] = [await signIn(), await signIn()]
       const plan = ({ ask }: typeof other) =>

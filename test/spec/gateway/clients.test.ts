@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import postgres from 'postgres'
 import { prepareBinaries } from '../../../src/db/server/binaries.ts'
-import { reconcile } from '../../../src/enforcement/reconcile.ts'
 import type { Gateway } from '../../../src/gateway/gateway.ts'
+import { takeTurn } from '../../../src/masks/turn.ts'
 import { openBareGateway } from '../../support/bare-gateway.ts'
 import { listClusterNames } from '../../support/cluster.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
@@ -32,7 +32,7 @@ describe('programs that know nothing of masks', { skip: withoutTools }, () => {
       insert into public.orders select n, n from generate_series(1, 1000) n;
       create view public.bought as select o.id, c.email from public.orders o join public.customers c on c.id = o.customer;
       grant select on all tables in schema public to "${analyst}"`)
-    await reconcile(target.database, policy([rule('public.customers.email', 'Email')]))
+    await takeTurn(target.database, policy([rule('public.customers.email', 'Email')]))
     gateway = await openBareGateway(target.database, target.url)
     folder = await mkdtemp(join(tmpdir(), 'masquerade-clients-'))
   })
@@ -140,7 +140,7 @@ describe('programs that know nothing of masks', { skip: withoutTools }, () => {
       'public.pgbench_accounts.filler',
       'public.pgbench_tellers.filler',
     ]
-    await reconcile(
+    await takeTurn(
       target.database,
       policy(rules.map((column) => rule(column, column.endsWith('email') ? 'Email' : 'Default'))),
     )

@@ -3,10 +3,10 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { createWatch } from '../../../src/enforcement/guard/guard-steps.ts'
-import { guardSchema } from '../../../src/enforcement/names.ts'
-import { reconcile } from '../../../src/enforcement/reconcile.ts'
 import type { Gateway } from '../../../src/gateway/gateway.ts'
+import { guardSchema } from '../../../src/masks/names.ts'
+import { createWatch } from '../../../src/masks/plan/guard-tables.ts'
+import { takeTurn } from '../../../src/masks/turn.ts'
 import { openBareGateway } from '../../support/bare-gateway.ts'
 import { forDumpedClusters, listRestoreErrors } from '../../support/dump-programs.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
@@ -49,14 +49,14 @@ forDumpedClusters((cluster, { pgDump, psql, pgRestore }) => {
           .join(''),
       )
       const rules = ['public.customers.email', 'sales.orders.contact', 'public.visits.email']
-      await reconcile(
+      await takeTurn(
         target.database,
         policy(
           rules.map((column) => rule(column, 'Email')),
           [target.role('auditor')],
         ),
       )
-      for (const { sql } of createWatch(guardSchema)) await target.database.sql.unsafe(sql)
+      for (const sql of createWatch(guardSchema)) await target.database.sql.unsafe(sql)
       gateway = await openBareGateway(target.database, target.url)
       folder = await mkdtemp(join(tmpdir(), 'masquerade-dump-'))
     })

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type pg from 'pg'
-import { reconcile } from '../../../src/enforcement/reconcile.ts'
 import type { Gateway } from '../../../src/gateway/gateway.ts'
+import { takeTurn } from '../../../src/masks/turn.ts'
 import { message, query } from '../../../src/wire/messages.ts'
 import { openBareGateway } from '../../support/bare-gateway.ts'
 import { connectWire } from '../../support/byte-client.ts'
 import { clause } from '../../support/clause.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
-import { forUsualCluster } from '../../support/postgres.ts'
+import { forEachCluster } from '../../support/postgres.ts'
 import { openWireClient } from '../../support/wire-client.ts'
 
 const raw = 'ann@example.com'
@@ -41,7 +41,7 @@ const names: Record<string, string[]> = {
   таблица: ['WIN1251', 'KOI8R'],
 }
 
-forUsualCluster((cluster) => {
+forEachCluster((cluster) => {
   describe('clients with other encodings', () => {
     let target: Awaited<ReturnType<typeof createMaskedDatabase>>
     let gateway: Gateway
@@ -54,7 +54,7 @@ forUsualCluster((cluster) => {
         await target.database.sql.unsafe(`
           create table if not exists public."${name}" (id int, email text);
           insert into public."${name}" values (1, '${raw}'); grant select on public."${name}" to "${analyst}"`)
-      await reconcile(target.database, policy(tables.map((name) => rule(`public.${name}.email`, 'Email'))))
+      await takeTurn(target.database, policy(tables.map((name) => rule(`public.${name}.email`, 'Email'))))
       gateway = await openBareGateway(target.database, target.url)
     })
     after(async () => {

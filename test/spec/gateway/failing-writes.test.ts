@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe } from 'node:test'
-import { readWatched } from '../../../src/enforcement/per-role/read-watched.ts'
+import { readWatched } from '../../../src/findings/per-role/read-watched.ts'
 import { message, query } from '../../../src/wire/messages.ts'
 import { connectWire } from '../../support/byte-client.ts'
 import { clause } from '../../support/clause.ts'

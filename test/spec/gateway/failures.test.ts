@@ -5,8 +5,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { type Database, openDatabase } from '../../../src/db/database.ts'
-import { reconcile } from '../../../src/enforcement/reconcile.ts'
 import type { Gateway } from '../../../src/gateway/gateway.ts'
+import { takeTurn } from '../../../src/masks/turn.ts'
 import { message, query, readFields } from '../../../src/wire/messages.ts'
 import { openBareGateway } from '../../support/bare-gateway.ts'
 import { connectWire } from '../../support/byte-client.ts'
@@ -46,7 +46,7 @@ describe('what breaks while a client is in the middle of something', () => {
     await admin.sql.unsafe(`
       create role analyst login password 'secret'; create table public.t (id int, email text);
       insert into public.t values (1, 'ann@example.com'); grant select, insert on public.t to analyst`)
-    await reconcile(admin, policy([rule('public.t.email', 'Email')]))
+    await takeTurn(admin, policy([rule('public.t.email', 'Email')]))
     network = await openNetwork(cluster.url)
     gateway = await openBareGateway(admin, cluster.url, {}, network.address)
   })

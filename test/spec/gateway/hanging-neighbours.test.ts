@@ -5,7 +5,7 @@ import { fillDirectory } from '../../support/directory.ts'
 import { bindingOf, createMaskedDatabase } from '../../support/masked-database.ts'
 import { emailRule, freshDatabase, policyUrl, useMasking } from '../../support/masking.ts'
 import { type Network, openNetwork } from '../../support/network.ts'
-import { forUsualCluster } from '../../support/postgres.ts'
+import { forEachCluster } from '../../support/postgres.ts'
 import { holdsFor, waitUntil } from '../../support/wait-until.ts'
 
 type Target = Awaited<ReturnType<typeof createMaskedDatabase>>
@@ -16,7 +16,7 @@ const raw = 'ann@example.com'
 const soonMs = 15_000
 
 /** The neighbour has login roles on the server of the other database, and its own binding does not answer. */
-forUsualCluster((cluster) => {
+forEachCluster((cluster) => {
   describe('a neighbour that hangs', () => {
     const masking = useMasking({ MASQUERADE_AUDIT_SECONDS: '3600' })
     const [neighbour, shop] = [freshDatabase(), freshDatabase()]

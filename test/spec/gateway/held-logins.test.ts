@@ -4,7 +4,7 @@ import { before, describe } from 'node:test'
 import type pg from 'pg'
 import { openDatabase } from '../../../src/db/database.ts'
 import { setPassword } from '../../../src/directory/accounts/password.ts'
-import { createBackendEnding } from '../../../src/enforcement/logins/end-login-sessions.ts'
+import { createBackendEnding } from '../../../src/logins/end-sessions.ts'
 import { clause } from '../../support/clause.ts'
 import { useGateway } from '../../support/gateway.ts'
 import { createTestLogins } from '../../support/logins.ts'
@@ -172,7 +172,7 @@ describe('sessions of people whose rights change', () => {
   // The numbers that a former server told, at the server that is bound now.
   clause(
     'GATE-298',
-    'GATE-113 terminates backends of login roles of the database alone. The server of a session says which role and…',
+    'GATE-113 terminates backends of login roles of the database alone: the server of a session says which role and process that…',
     async () => {
       const endBackends = createBackendEnding(service().enforcement)
       const [{ id } = {}] = await service().database.sql<{ id: string }[]>`

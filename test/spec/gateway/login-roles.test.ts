@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { type Database, openDatabase } from '../../../src/db/database.ts'
-import type { LoginOutcome } from '../../../src/enforcement/logins/logins.ts'
-import { writeMark } from '../../../src/enforcement/logins/mark.ts'
+import { writeMark } from '../../../src/logins/mark.ts'
+import type { LoginOutcome } from '../../../src/masks/control/login-port.ts'
 import { clause } from '../../support/clause.ts'
 import { createTestLogins, derivePassword, testKeys } from '../../support/logins.ts'
 import { createMaskedDatabase } from '../../support/masked-database.ts'
@@ -12,7 +12,7 @@ import { waitUntil } from '../../support/wait-until.ts'
 type Target = Awaited<ReturnType<typeof createMaskedDatabase>>
 
 /** The role that the service connects as. */
-const bindings = ['a superuser', 'a role that may create roles', 'one that does not inherit'] as const
+const bindings = ['a superuser', 'a role that may create roles'] as const
 
 forEachCluster((cluster) => {
   for (const binding of bindings)
@@ -39,8 +39,7 @@ forEachCluster((cluster) => {
           grant select on public.person to "${readers}"; grant insert on public.person to "${writers}"`)
         if (binding === 'a superuser') session = target.database
         else {
-          const noInherit = binding === 'one that does not inherit' ? 'NOINHERIT' : ''
-          binder = await target.createRole('binder', `LOGIN CREATEROLE ${noInherit}`)
+          binder = await target.createRole('binder', 'LOGIN CREATEROLE')
           await adopt(readers, writers)
           session = target.connectAs('binder')
         }
@@ -548,25 +547,6 @@ forEachCluster((cluster) => {
         assert.deepEqual((await describeRole(name))?.memberOf, [writers])
         again.clear()
         await again.settle()
-      })
-
-      test('a role that another session is changing does not delay the others', async () => {
-        const [ana, bob] = [
-          directory.add('ana@contoso.com', [readers]),
-          directory.add('bob@contoso.com', [readers]),
-        ]
-        const [one, two] = [connect(await directory.prepare(ana)), connect(await directory.prepare(bob))]
-        await Promise.all([one.sql`select 1`, two.sql`select 1`])
-        await target.database.transaction(async (tx) => {
-          await tx.unsafe(`alter role "bob@contoso.com/${database}" connection limit 5`)
-          directory.clear()
-          await assert.rejects(directory.settle(), { code: '55P03' })
-          assert.equal((await describeRole(`ana@contoso.com/${database}`))?.login, false)
-        })
-        await directory.settle()
-        for (const each of ['ana', 'bob'])
-          assert.equal(await describeRole(`${each}@contoso.com/${database}`), undefined)
-        assert.deepEqual([await isOpen(one), await isOpen(two)], [false, false])
       })
 
       /** A node that looks twice at what people have, with this between its looks. */

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import type pg from 'pg'
-import { readMaskVersion } from '../../../src/enforcement/per-role/read-masked.ts'
+import { readMaskVersion } from '../../../src/masks/read/mask-version.ts'
 import { clause } from '../../support/clause.ts'
 import { useGateway } from '../../support/gateway.ts'
-import { forUsualCluster } from '../../support/postgres.ts'
+import { forEachCluster } from '../../support/postgres.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 const raw = [
@@ -52,7 +52,7 @@ const harmless = [
   'drop view seen',
 ]
 
-forUsualCluster((cluster) => {
+forEachCluster((cluster) => {
   describe('masks that statements would store', () => {
     const gateway = useGateway({}, cluster)
     let client: pg.Client

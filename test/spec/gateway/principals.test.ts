@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
-import { readMaskedFor, readMaskVersion } from '../../../src/enforcement/per-role/read-masked.ts'
-import { reconcile } from '../../../src/enforcement/reconcile.ts'
+import { readMaskedFor } from '../../../src/findings/per-role/read-masked.ts'
 import type { GatewayLimits, GatewayPorts, Principal } from '../../../src/gateway/ports.ts'
+import { readMaskVersion } from '../../../src/masks/read/mask-version.ts'
+import { takeTurn } from '../../../src/masks/turn.ts'
 import { openBareGateway, testPrincipal } from '../../support/bare-gateway.ts'
 import { clause } from '../../support/clause.ts'
 import { createMaskedDatabase, policy } from '../../support/masked-database.ts'
@@ -23,7 +24,7 @@ describe('principals at a gateway before two databases', () => {
     for (const name of ['one', 'two']) {
       const target = await createMaskedDatabase()
       for (const { id } of Object.values(principals)) await target.createRole(id)
-      await reconcile(target.database, policy([]))
+      await takeTurn(target.database, policy([]))
       targets.set(name, target)
     }
   })
@@ -99,14 +100,12 @@ describe('principals at a gateway before two databases', () => {
   const needed = {
     checkToken: 'the directory',
     prepareLogin: 'the list of mappings',
-    recordRefusal: 'the audit',
   }
   for (const [port, what] of Object.entries(needed))
     test(`without ${what}, a directory login hears so: 57P03`, async (t) => {
       const gateway = await open({}, { [port]: away })
       t.after(() => gateway.close(0))
-      const name = port === 'recordRefusal' ? 'nobody@example.com' : 'ana@example.com'
-      await assert.rejects(login(gateway.port, name, 'one'), (error: pg.DatabaseError) => {
+      await assert.rejects(login(gateway.port, 'ana@example.com', 'one'), (error: pg.DatabaseError) => {
         assert.equal(error.code, '57P03')
         assert.doesNotMatch(error.message, /192\.0\.2\.7/)
         return true

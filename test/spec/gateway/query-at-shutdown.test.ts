@@ -25,7 +25,7 @@ for (const [title, more] of [
 
     clause(
       'SVC-110',
-      '`POST {db}/query` is 503 with `Retry-After` as soon as a node begins to stop, and until its gateway…',
+      '`POST {db}/query` is 503 with `Retry-After` as soon as a node begins to close its listeners, and…',
       async () => {
         const { masking, db, name } = gateway
         const reader = await people.user()
@@ -51,6 +51,8 @@ for (const [title, more] of [
         await waitUntil('the session is busy', isBusy)
         const port = gateway.port()
         const { nodeCertificate } = masking.service()
+        masking.service().drain()
+        assert.equal((await ask()).status, 200)
         const stopping = masking.service().stop()
         await using thief = await stealPasswords(port)
         let refused = await ask()

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { before } from 'node:test'
 import { clause } from '../../support/clause.ts'
 import { useGateway } from '../../support/gateway.ts'
-import { apiVersion } from '../../support/masking.ts'
+import { apiVersion, freshDatabase } from '../../support/masking.ts'
 import { bringPeople } from '../../support/people.ts'
 import { retryUntil } from '../../support/wait-until.ts'
 
@@ -79,6 +79,88 @@ clause(
     gone.abort()
     assert.equal(await asked, 'gone')
     await retryUntil(async () => assert.equal(await running(), 0))
+  },
+)
+
+const listQueryable = (token: string, version = 'api-version=2026-11-01') =>
+  gateway.masking.service().request('GET', `/providers/Vendor.Sql/queryableDatabases?${version}`, { token })
+
+clause(
+  'MASK-275',
+  'In api-version `2026-11-01`, `GET /providers/Vendor.Sql/queryableDatabases` lists the bound databases…',
+  async () => {
+    const { db, name, masking } = gateway
+    const [inner, outer] = [await people.directory.group(), await people.directory.group()]
+    await people.directory.join(inner, outer)
+    const reader = await people.user(inner)
+    assert.deepEqual((await listQueryable(reader.token)).body, { value: [] })
+    const other = await gateway.masked().createRole('others', 'NOLOGIN')
+    const mappings = [await people.map(outer), await people.map(inner), await people.map(reader.id, other)]
+
+    const { status, body, text } = await listQueryable(reader.token)
+    assert.equal(status, 200, text)
+    const properties = {
+      subscriptionId: 'sub-1',
+      resourceGroupName: 'Group-1',
+      serverName: 'Srv',
+      databaseRoles: [other, people.readers].toSorted(),
+      gateway: { host: '127.0.0.1', port: gateway.port(), database: name, user: reader.name },
+    }
+    assert.deepEqual(body, { value: [{ id: db, name, properties }] })
+    const query = await masking.service().request('POST', `${body.value[0]?.id}/query?${apiVersion}`, {
+      token: reader.token,
+      body: { sql: 'select 1' },
+    })
+    assert.deepEqual(query.body.rows, [['1']])
+    for (const mapping of mappings) await masking.send('DELETE', mapping)
+    assert.deepEqual((await listQueryable(reader.token)).body, { value: [] })
+    assert.equal((await listQueryable(reader.token, apiVersion)).status, 400)
+  },
+)
+
+clause(
+  'MASK-276',
+  'That list names no database without such a mapping and no role of others, and is 403…',
+  async () => {
+    const { masking, db } = gateway
+    const [reader, other] = [await people.user(), await people.user()]
+    const foreign = await gateway.masked().createRole('foreign', 'NOLOGIN')
+    await people.map(reader.id)
+    await people.map(other.id, foreign)
+    const unbound = freshDatabase()
+    const put = await masking.send('PUT', `${unbound}/roleMappings/mine`, {
+      properties: { databaseRole: 'analyst', principalId: reader.id },
+    })
+    assert.equal(put.status, 201, put.text)
+    const { body } = await listQueryable(reader.token)
+    assert.deepEqual(
+      body.value.map((one: { id: string; properties: { databaseRoles: string[] } }) => [
+        one.id,
+        one.properties.databaseRoles,
+      ]),
+      [[db, [people.readers]]],
+    )
+    assert.deepEqual((await listQueryable(masking.service().tokenFor({ role: 'Owner' }))).body, { value: [] })
+    const narrow = masking.service().tokenFor({ principal: reader.id, permissions: ['User.Read'] })
+    const refused = await listQueryable(narrow)
+    assert.deepEqual([refused.status, refused.body.error?.code], [403, 'AuthorizationFailed'])
+  },
+)
+
+clause(
+  'MASK-277',
+  "The gateway's host in that list is the host of the request, and its port is the one on which the node listens.",
+  async () => {
+    const reader = await people.user()
+    await people.map(reader.id)
+    const { port } = new URL(gateway.masking.service().origin)
+    const url = `http://localhost:${port}/providers/Vendor.Sql/queryableDatabases?api-version=2026-11-01`
+    const answer = await fetch(url, { headers: { authorization: `Bearer ${reader.token}` } })
+    const { value } = (await answer.json()) as {
+      value: { properties: { gateway: { host: string; port: number } } }[]
+    }
+    const { host, port: at } = value[0]?.properties.gateway ?? {}
+    assert.deepEqual([host, at], ['localhost', gateway.port()])
   },
 )
 

@@ -62,7 +62,7 @@ forEachCluster((cluster) => {
         // A policy runs as the role that reads: this one is denied.
         const denied = await watch('analyst', 'select id from public.guarded')
         assert.match(denied.shown, /^42501/)
-        assert.deepEqual([denied.raw, denied.masked], [[], [email]])
+        assert.deepEqual([denied.raw, denied.masked, denied.denied], [[], [], [email]])
         const stores = await watch(
           'analyst',
           'create temp table kept (id int)',

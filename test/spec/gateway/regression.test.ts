@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe } from 'node:test'
 import { clause } from '../../support/clause.ts'
-import { forUsualCluster } from '../../support/postgres.ts'
+import { forEachCluster } from '../../support/postgres.ts'
 import { openRental, type Rental } from '../../support/rental/open.ts'
 import { overOracle } from '../../support/rental/oracle.ts'
 import { type Read, reads, readsByKey } from '../../support/rental/reads.ts'
@@ -9,7 +9,7 @@ import { traces } from '../../support/rental/schema.ts'
 import { allowed, denied, writes, written } from '../../support/rental/writes.ts'
 import type { Answer } from '../../support/wire-client.ts'
 
-forUsualCluster((cluster) => {
+forEachCluster((cluster) => {
   describe('the queries of a film rental', () => {
     let rental: Rental
     before(async () => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe } from 'node:test'
 import { openDatabase } from '../../../src/db/database.ts'
-import { readMaskVersion } from '../../../src/enforcement/per-role/read-masked.ts'
-import { reconcile } from '../../../src/enforcement/reconcile.ts'
+import { readMaskVersion } from '../../../src/masks/read/mask-version.ts'
+import { takeTurn } from '../../../src/masks/turn.ts'
 import { clause } from '../../support/clause.ts'
 import { policy, rule } from '../../support/masked-database.ts'
 import { forEachCluster } from '../../support/postgres.ts'
@@ -153,7 +153,7 @@ forEachCluster((cluster) => {
         try {
           await database.sql.unsafe(`create table public.people (email text);
             insert into public.people values ('${value}'); grant select on public.people to ${role('auditor')}`)
-          await reconcile(database, policy([rule(email, 'Email')], [target().role('auditor')]))
+          await takeTurn(database, policy([rule(email, 'Email')], [target().role('auditor')]))
           const other = await openWatchedGateway({ ...target(), database, url })
           // The bytes of its name, as letters of this encoding.
           const spelled = Buffer.from(name).toString('latin1')
@@ -162,7 +162,7 @@ forEachCluster((cluster) => {
               `select email from "${each}".public.people`,
             ])
             assert.match(shown, each === name ? /^0A000 / : new RegExp(value))
-            assert.deepEqual(raw, [email], each)
+            assert.deepEqual(raw, each === name ? [] : [email], each)
           }
           await other.close()
         } finally {

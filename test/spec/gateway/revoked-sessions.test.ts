@@ -23,7 +23,7 @@ import { retryUntil, waitUntil } from '../../support/wait-until.ts'
 const patienceMs = 8_000
 const read = 'select email from public.customers where id = 1'
 const promise =
-  'A session ends within two seconds, on every node, when the token that it was opened with is revoked: 57P01. A…'
+  'A session ends within two seconds, on every node, when the token that it was opened with is revoked: 57P01. Its…'
 
 describe('sessions whose token is revoked', () => {
   const gateway = useGateway()

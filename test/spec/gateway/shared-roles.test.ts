@@ -6,7 +6,7 @@ import { openDelayed } from '../../support/delayed-session.ts'
 import { fillDirectory } from '../../support/directory.ts'
 import { bindingOf, createMaskedDatabase } from '../../support/masked-database.ts'
 import { emailRule, freshDatabase, policyUrl, useMasking } from '../../support/masking.ts'
-import { forUsualCluster } from '../../support/postgres.ts'
+import { forEachCluster } from '../../support/postgres.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 type Target = Awaited<ReturnType<typeof createMaskedDatabase>>
@@ -14,7 +14,7 @@ type Target = Awaited<ReturnType<typeof createMaskedDatabase>>
 const raw = 'ann@example.com'
 
 /** Roles belong to the server: a mapping in one database reaches into the others. */
-forUsualCluster((cluster) => {
+forEachCluster((cluster) => {
   describe('two bound databases of one server', () => {
     const masking = useMasking({ MASQUERADE_AUDIT_SECONDS: '3600' })
     const [shop, clinic] = [freshDatabase(), freshDatabase()]

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { after, before, describe, test } from 'node:test'
-import { reconcile } from '../../../src/enforcement/reconcile.ts'
 import type { Gateway } from '../../../src/gateway/gateway.ts'
+import { takeTurn } from '../../../src/masks/turn.ts'
 import { openBareGateway } from '../../support/bare-gateway.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
 import { openWireClient, type WireClient } from '../../support/wire-client.ts'
@@ -47,7 +47,7 @@ describe('messages that come byte by byte', () => {
       create table public.t (id int, email text);
       insert into public.t values (1, 'ann@example.com'), (2, null), (3, 'bob@example.com');
       grant select on public.t to "${analyst}"`)
-    await reconcile(target.database, policy([rule('public.t.email', 'Email')]))
+    await takeTurn(target.database, policy([rule('public.t.email', 'Email')]))
     whole = await openBareGateway(target.database, target.url)
     const { hostname, port } = new URL(target.url)
     const toDatabase = await openDrip(hostname, Number(port))

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, describe } from 'node:test'
 import pg from 'pg'
-import { readMaskVersion } from '../../../src/enforcement/per-role/read-masked.ts'
-import { reconcile } from '../../../src/enforcement/reconcile.ts'
 import type { CountedTouch } from '../../../src/gateway/audit/touch.ts'
+import { readMaskVersion } from '../../../src/masks/read/mask-version.ts'
+import { takeTurn } from '../../../src/masks/turn.ts'
 import { message, query } from '../../../src/wire/messages.ts'
 import { connectWire } from '../../support/byte-client.ts'
 import { clause } from '../../support/clause.ts'
@@ -47,7 +47,7 @@ forEachCluster((cluster) => {
       await sql.unsafe(`grant "${role('app')}" to "${role('viewer')}"`)
       const masked = ['private.people', `public.${longName}`, `public.${sigma}`]
       const rules = masked.map((name) => rule(`${name}.email`, 'Email'))
-      await reconcile(target.database, policy(rules, [role('auditor'), role('app')]))
+      await takeTurn(target.database, policy(rules, [role('auditor'), role('app')]))
       gateway = await openWatchedGateway(target)
     })
     after(async () => {
@@ -132,7 +132,6 @@ forEachCluster((cluster) => {
               await client.close()
             })
             assert.deepEqual(nameTouched(found), ['private.people.email'])
-            // Preparing counts once, and the first run is that one.
             const sum = found.reduce((total, { count }) => total + count, 0)
             assert.equal(sum, 2, `${bytes} ${isEarly}`)
           }

@@ -14,7 +14,11 @@ clause(
     const fail = async () => {
       throw new Error('the store is away')
     }
-    const outages: Partial<GatewayPorts>[] = [{ findDatabases: fail }, { recordSession: fail }]
+    const outages: Partial<GatewayPorts>[] = [
+      { findDatabases: fail },
+      { admitLogin: fail },
+      { recordSession: fail },
+    ]
     for (const ports of outages) {
       const gateway = await openBareGateway(
         target.database,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
 import { type Database, openDatabase } from '../../../src/db/database.ts'
-import { reconcile } from '../../../src/enforcement/reconcile.ts'
+import { takeTurn } from '../../../src/masks/turn.ts'
 import { openBareGateway } from '../../support/bare-gateway.ts'
 import { startCluster } from '../../support/cluster.ts'
 import { policy, rule } from '../../support/masked-database.ts'
@@ -28,7 +28,7 @@ describe('a server that asks for weak proof', () => {
       create role clear login password 'secret'; create role trusted login; create role strong login password 'secret';
       create table public.t (email text); insert into public.t values ('ann@example.com');
       grant select on public.t to public`)
-    await reconcile(admin, policy([rule('public.t.email', 'Email')]))
+    await takeTurn(admin, policy([rule('public.t.email', 'Email')]))
     const [hba] = await admin.sql`select current_setting('hba_file') as file`
     const lines = Object.entries({ ...methods, all: 'scram-sha-256' }).map(
       ([role, method]) => `('host all ${role} 127.0.0.1/32 ${method}')`,

@@ -239,6 +239,40 @@ clause(
   },
 )
 
+clause(
+  'MASK-270',
+  'The summary (MASK-210) counts reads as `raw`, `masked` and `denied`, each statement by the first of these that it has, for each day…',
+  async () => {
+    const { sql } = service().database
+    const read = async (who: string, ...statements: object[]) => {
+      const actor = { kind: 'databaseRole', objectId: who, applicationId: '' }
+      await sql`insert into audit_event (tenant_id, actor, action, target, after)
+        select tenant_id, ${sql.json(actor)}, 'gateway/touch', ${freshDatabase().toLowerCase()}, ${sql.json({ statements })}
+        from first_start`
+    }
+    const columns = ['public.customers.email']
+    await sql`delete from audit_event where action = 'gateway/touch'`
+    await read('masked', { kind: 'SELECT', count: 9, masked: columns }, { count: 1, denied: columns })
+    await read('exempt', { kind: 'COPY', count: 2, raw: columns, masked: columns })
+    await read('exempt', { kind: 'SELECT', count: 3, masked: columns }, { count: 1, written: columns })
+    await read('observed', { kind: 'SELECT', count: 1, wouldMask: columns })
+    await read('denied', { kind: 'SELECT', count: 70, denied: columns })
+    for (const who of ['last', 'late']) await read(who, { kind: 'DO', count: 90, unparsed: true })
+    const { body, text, status } = await send('GET', `/providers/Vendor.Sql/activitySummary?${apiVersion}`)
+    assert.equal(status, 200, text)
+    assert.deepEqual(body.days.at(-1).reads, { raw: 3, masked: 12, denied: 71 })
+    assert.deepEqual(body.days.at(-2).reads, { raw: 0, masked: 0, denied: 0 })
+    const none = { raw: 0, masked: 0, denied: 0 }
+    assert.deepEqual(body.touchedBy, [
+      { objectId: 'exempt', touches: 2, reads: { raw: 2, masked: 3, denied: 0 } },
+      { objectId: 'observed', touches: 1, reads: { raw: 1, masked: 0, denied: 0 } },
+      { objectId: 'masked', touches: 1, reads: { raw: 0, masked: 9, denied: 1 } },
+      { objectId: 'denied', touches: 1, reads: { raw: 0, masked: 0, denied: 70 } },
+      { objectId: 'last', touches: 1, reads: none },
+    ])
+  },
+)
+
 test('pages follow each other without gaps, and times narrow them', async () => {
   const db = freshDatabase()
   for (let at = 0; at < 7; at++)

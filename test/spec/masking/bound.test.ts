@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { clause } from '../../support/clause.ts'
 import { apiVersion, freshDatabase, policyUrl, ruleUrl, useMasking } from '../../support/masking.ts'
-import { createEmptyDatabase, forUsualCluster, type TestDatabase } from '../../support/postgres.ts'
+import { createEmptyDatabase, forEachCluster, type TestDatabase } from '../../support/postgres.ts'
 
 const { send, putRule, putPolicy, listRules } = useMasking()
 
@@ -28,7 +28,7 @@ const schema = `
   alter table public.person add column dropped text;
   alter table public.person drop column dropped`
 
-forUsualCluster((cluster) => {
+forEachCluster((cluster) => {
   let bound: TestDatabase
   let db = ''
   before(async () => {

@@ -32,7 +32,12 @@ clause(
     assert.equal(status, 200)
     assert.equal(body.id, `${policyUrl(db)}/document`)
     assert.deepEqual(body.properties, {
-      policy: { dataMaskingState: 'Disabled', enforcementMode: 'Enforce', exemptPrincipals: [] },
+      policy: {
+        dataMaskingState: 'Disabled',
+        enforcementMode: 'Enforce',
+        exemptPrincipals: [],
+        notContained: 'report',
+      },
       rules: [],
     })
     const tags = new Set<string | null>([(await getDocument(db)).headers.get('etag')])

@@ -95,7 +95,14 @@ clause(
       dataMaskingState: 'Enabled',
       mode: 'Enforce',
       ruleCount: 1,
-      enforcement: { state: 'NotBound', since: null, reason: null, driftRepairs: 0, lastDriftAt: null },
+      rolesNotContained: 0,
+      enforcement: {
+        state: 'NotBound',
+        since: null,
+        reason: 'The database is not bound to a PostgreSQL: its rules are stored and nothing is masked.',
+        driftRepairs: 0,
+        lastDriftAt: null,
+      },
       earlierFindings: { exposures: null, recommendations: null },
     })
     await send('DELETE', url)

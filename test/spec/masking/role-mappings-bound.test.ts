@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import { clause } from '../../support/clause.ts'
 import { bindingOf, createMaskedDatabase } from '../../support/masked-database.ts'
 import { emailRule, freshDatabase, useMasking } from '../../support/masking.ts'
-import { forUsualCluster } from '../../support/postgres.ts'
+import { forEachCluster } from '../../support/postgres.ts'
 
 const { service, send, putRule } = useMasking({ MASQUERADE_AUDIT_SECONDS: '3600' })
 
@@ -26,7 +26,8 @@ async function refusalOf(db: string, role: string): Promise<string> {
 async function takes(db: string, role: string): Promise<void> {
   const { status, text, headers } = await put(db, role)
   assert.equal(status, 201, `${role}: ${text}`)
-  assert.equal(headers.get('x-masquerade-enforcement'), 'Enforced')
+  // Some of the databases have a rule.
+  assert.match(headers.get('x-masquerade-enforcement') ?? '', /^(Enforced|NoRules)$/)
   assert.equal((await send('DELETE', `${db}/roleMappings/m`)).status, 200)
 }
 
@@ -46,7 +47,7 @@ const harmful: readonly [name: string, options: string, reason: RegExp][] = [
   ['reader', 'IN ROLE pg_read_all_data', /a member of "pg_read_all_data", which is a predefined role/],
 ]
 
-forUsualCluster((cluster) => {
+forEachCluster((cluster) => {
   describe('a binding with a superuser', () => {
     let target: Target
     let db = ''
@@ -92,10 +93,12 @@ forUsualCluster((cluster) => {
         await run(`comment on role "${login}" is 'masquerade login 1 2'`)
         const application = await target.createRole('application', 'LOGIN')
         const person = await target.createRole('ana@contoso.com')
+        const [twins] = await run(`select 'masquerade_twins_' || d.oid || '_' || c.relowner as name
+          from pg_database d, pg_class c where d.datname = current_database() and c.oid = 'public.person'::regclass`)
         const others: [role: string, reason: RegExp][] = [
           ['pg_monitor', /is a predefined role/],
           [new URL(target.url).username, /is a superuser/],
-          [`masquerade_twins_${target.url.replace(/^.*\//, '')}`, /owns masked twins/],
+          [twins?.name, /owns masked twins/],
           [target.role('owner'), /owns masked tables: public\.person/],
           [login, /is the login role of a person or an application/],
           [application, /has LOGIN, and a person who gets it could set its password/],
@@ -148,8 +151,8 @@ forUsualCluster((cluster) => {
         assert.ok((await refusalOf(db, owner)).includes(`owns masked tables: parts.${relation}: it cannot`))
         await run(`alter table parts.${relation} owner to current_user`)
       }
-      // None of these shows what its owner may not see.
-      await run(`alter view parts.mails owner to "${view}"; set role "${reader}";
+      // None of these shows what its owner may not see. A copy that a superuser fills from the view would run its code.
+      await run(`drop materialized view parts.twice; alter view parts.mails owner to "${view}"; set role "${reader}";
         create table parts.own (id int); create view parts.named as select email from parts.person;
         create materialized view parts.shown as select email from masked_parts.person;
         create materialized view parts.empty as select email from parts.person with no data; reset role`)
@@ -211,7 +214,7 @@ forUsualCluster((cluster) => {
       version = row?.version
       const database = target.url.replace(/^.*\//, '')
       for (const [name, options] of [
-        ['binder', 'LOGIN'],
+        ['binder', 'LOGIN CREATEROLE'],
         ['creator', 'LOGIN CREATEROLE'],
         ['owner', ''],
         ['analyst', ''],
@@ -220,8 +223,6 @@ forUsualCluster((cluster) => {
         await target.createRole(name, options)
       await run(`create table public.person (id int, email text);
         alter table public.person owner to "${target.role('owner')}";
-        create role "masquerade_twins_${database}";
-        grant "masquerade_twins_${database}" to "${target.role('binder')}";
         grant "${target.role('owner')}" to "${target.role('binder')}", "${target.role('creator')}";
         grant create on database "${database}" to "${target.role('binder')}", "${target.role('creator')}"`)
     })
@@ -240,6 +241,8 @@ forUsualCluster((cluster) => {
       async () => {
         const [binder, analyst] = [target.role('binder'), target.role('analyst')]
         const db = await bindAs('binder')
+        // There CREATEROLE, which every binding needs, grants any role.
+        if (version < 160000) return takes(db, analyst)
         const said = await refusalOf(db, analyst)
         const [, statement = ''] = /Run: (GRANT .*);/.exec(said) ?? []
         assert.ok(statement.startsWith(`GRANT "${analyst}" TO "${binder}" WITH ADMIN`), said)
@@ -250,7 +253,7 @@ forUsualCluster((cluster) => {
         await run(`grant "${analyst}" to "${target.role('team')}" with admin option`)
         await refusalOf(db, analyst)
         await run(`grant "${target.role('team')}" to "${binder}"`)
-        assert.match(await refusalOf(db, analyst), /acts as/)
+        await takes(db, analyst)
         await run(
           `revoke "${target.role('team')}" from "${binder}"; revoke "${analyst}" from "${target.role('team')}"`,
         )
@@ -270,10 +273,9 @@ forUsualCluster((cluster) => {
       await run(`drop role "${own}"`)
     })
 
-    test('what the role of the binding acts as is not handed out, nor what acts as it', async () => {
+    test('the role of the binding is not handed out, nor what acts as it', async () => {
       const db = await bindAs('binder')
       const [binder, owner, analyst] = [target.role('binder'), target.role('owner'), target.role('analyst')]
-      assert.match(await refusalOf(db, owner), /is a role that the role of the binding acts as/)
       assert.match(await refusalOf(db, binder), /is the role of the binding/)
       await run(`grant "${binder}" to "${analyst}"`)
       assert.match(

@@ -7,7 +7,7 @@ import { writeRunFile } from '../../../src/cli/run-file.ts'
 import { clause } from '../../support/clause.ts'
 import { runCommand } from '../../support/command.ts'
 import { createMaskedDatabase } from '../../support/masked-database.ts'
-import { emailRule, freshDatabase, useMasking } from '../../support/masking.ts'
+import { emailRule, freshDatabase, policyUrl, useMasking } from '../../support/masking.ts'
 import { runHere } from '../../support/run-here.ts'
 
 const { service, putRule, putPolicy, listRules, getPolicy, send } = useMasking()
@@ -51,7 +51,7 @@ test('rules are set, listed and deleted', async () => {
     '--function',
     'Email',
   )
-  assert.deepEqual([set.code, set.stdout], [0, 'my mail is set (NotBound).\n'])
+  assert.deepEqual([set.code, set.stdout], [0, 'my mail is set (Not bound).\n'])
   await run(
     'rules',
     'set',
@@ -192,6 +192,11 @@ test('what export writes, apply reads', async () => {
   await putRule(db, 'n', { ...emailRule, maskingFunction: 'Number', numberFrom: '-0.50', numberTo: '1' })
   await putRule(db, 't', { ...emailRule, columnName: '🙂', maskingFunction: 'Text', replacementString: '' })
   await putPolicy(db, { dataMaskingState: 'Disabled', exemptPrincipals: `a b;'c'` })
+  const documentOf = (of: string) => `${policyUrl(of)}/document?api-version=2026-11-01`
+  const { properties: stored } = (await send('GET', documentOf(db))).body
+  const chosen = { ...stored.policy, enforcementMode: 'Observe', notContained: 'refuse' }
+  const put = await send('PUT', documentOf(db), { properties: { ...stored, policy: chosen } })
+  assert.equal(put.status, 200, put.text)
   const file = join(folder, 'export.yaml')
   assert.equal((await run('rules', 'export', '-d', shortOf(db), '-f', file)).code, 0)
   const { stdout } = await run('rules', 'export', '-d', shortOf(db))
@@ -201,7 +206,7 @@ test('what export writes, apply reads', async () => {
   const properties = async (of: string) =>
     (await listRules(of)).map((rule: { properties: object }) => rule.properties)
   assert.deepEqual(await properties(copy), await properties(db))
-  assert.deepEqual((await getPolicy(copy)).body.properties, (await getPolicy(db)).body.properties)
+  assert.deepEqual((await send('GET', documentOf(copy))).body.properties.policy, chosen)
 })
 
 test('rules that take each other’s places are applied in an order that works', async () => {
@@ -312,7 +317,7 @@ clause(
     assert.match(refused.stderr, /does not let us in: the user or the password is wrong/)
     const { binding, enforcement } = (await send('GET', db)).body.properties
     assert.equal(binding.user, decodeURIComponent(new URL(target.url).username))
-    assert.equal(enforcement.state, 'Enforced')
+    assert.equal(enforcement.state, 'NoRules')
     await target.createRole('weak')
     await target.database.sql.unsafe('create table public.person (id int)')
     const file = join(folder, 'missing.sql')
@@ -327,7 +332,7 @@ clause(
     const kept = await bind(wrong, '--anyway')
     assert.equal(kept.code, 1)
     assert.match(kept.stderr, /the password is wrong\. The present binding works, and stays/)
-    assert.equal((await send('GET', db)).body.properties.enforcement.state, 'Enforced')
+    assert.equal((await send('GET', db)).body.properties.enforcement.state, 'NoRules')
     assert.equal((await run('database', 'unbind', shortOf(db))).code, 0)
     const anyway = await bind(wrong, '--anyway')
     assert.match(anyway.stdout, /which cannot be reached now/)

@@ -236,7 +236,7 @@ clause(
 
 clause(
   'MASK-114',
-  'On a bound database the header `x-masquerade-enforcement` is `Enforced`, `Pending` or `Failed`; while the policy is only observed it is `Observing`.',
+  'On a bound database the header `x-masquerade-enforcement` is `Enforced`, `Observing`, `Off`, `NoRules`, `Pending` or `Failed`.',
   async () => {
     const db = freshDatabase()
     const binding = freshBinding()

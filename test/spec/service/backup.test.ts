@@ -374,9 +374,9 @@ clause(
     assert.ok(body)
     assert.deepEqual(
       body.notReady.map(({ name }) => name),
-      ['enforcement'],
+      ['service', 'enforcement'],
     )
-    assert.match(body.notReady[0]?.reason ?? '', /have not been checked since the restore/)
+    assert.match(body.notReady[1]?.reason ?? '', /have not been checked since the restore/)
     assert.equal(await listens(gatewayPort), false)
     silent.close()
     for (const socket of sockets) socket.destroy()

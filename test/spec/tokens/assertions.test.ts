@@ -143,6 +143,21 @@ describe('assertions', () => {
     },
   )
 
+  clause(
+    'TOK-190',
+    'A client assertion may name the certificate in `kid` by its `keyId` or its SHA-1 thumbprint. …',
+    async () => {
+      const { appId, applicationId } = await addWithKey()
+      const { body } = await ask('GET', `/applications/${applicationId}`, ['Application.Read.All'])
+      const hex = Buffer.from(certificate.x5t, 'base64url').toString('hex')
+      const { x5t } = certificate
+      for (const kid of [body.keyCredentials[0].keyId, hex, hex.toUpperCase(), x5t, `${x5t}=`])
+        assert.equal((await prove(await assertionFor(appId, { header: { kid } }))).status, 200, kid)
+      for (const kid of [`${x5t}==`, `=${x5t}`, `${hex}=`, `${other.x5t}=`])
+        assert.equal((await prove(await assertionFor(appId, { header: { kid } }))).status, 401, kid)
+    },
+  )
+
   test('of many requests with one assertion, one gets a token; a removed certificate gets none', async () => {
     const { appId, applicationId } = await addWithKey()
     const assertion = await assertionFor(appId)

@@ -95,7 +95,7 @@ describe('the spelling of endpoints', () => {
 /** Paths that a router may take for the same; the part before the version is another service's where it differs. */
 function otherSpellings(path: string): string[] {
   const [, , version, ...names] = path.split('/')
-  const base = path.slice(0, path.indexOf(`/${version}`)) + `/${version}`
+  const base = `${path.slice(0, path.indexOf(`/${version}`))}/${version}`
   const rest = names.join('/')
   const [first = ''] = rest
   const code = first.charCodeAt(0).toString(16)

@@ -1,4 +1,4 @@
-import { reconcile } from '../../../src/enforcement/reconcile.ts'
+import { takeTurn } from '../../../src/masks/turn.ts'
 import { openBareGateway } from '../bare-gateway.ts'
 import type { ClusterName } from '../cluster.ts'
 import { createMaskedDatabase, policy } from '../masked-database.ts'
@@ -19,7 +19,7 @@ export async function openRental(cluster?: ClusterName) {
     grant usage on schema public, "Back Office", oracle to "${clerk}";
     grant select, insert, update, delete on all tables in schema public, "Back Office" to "${clerk}";
     grant usage on all sequences in schema public to "${clerk}"; analyze`)
-  await reconcile(target.database, policy(rules))
+  await takeTurn(target.database, policy(rules))
   // Writes are compared with what they read, masks as well.
   const gateway = await openBareGateway(target.database, target.url, { allowMaskedCopies: true })
   const urlOf = (role: string) =>

@@ -1,4 +1,4 @@
-import type { Rule } from '../../../src/enforcement/policy.ts'
+import type { Rule } from '../../../src/masks/policy.ts'
 import { rule } from '../masked-database.ts'
 
 const masked = (

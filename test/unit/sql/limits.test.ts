@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { moveRelations } from '../../../src/enforcement/twins/move-relations.ts'
+import { moveRelations } from '../../../src/masks/plan/move-relations.ts'
 import { Effort } from '../../../src/sql/effort.ts'
 import { type Limits, statementLimits, viewLimits } from '../../../src/sql/limits.ts'
 import { parseStatements } from '../../../src/sql/parse.ts'

@@ -25,7 +25,7 @@ export function CredentialsPage() {
   const { show, new: isNew } = useSearch({ from: '/credentials' })
   const navigate = useNavigate({ from: '/credentials' })
   const query = useQuery(credentialsQuery)
-  const { data: roles = [] } = useQuery(permissionsQuery(''))
+  const { data: roles = [], isSuccess: areRolesKnown } = useQuery(permissionsQuery(''))
   const person = usePerson()
   const [change, setChange] = useState<Change>()
   const [secret, setSecret] = useState<Secret>()
@@ -80,7 +80,7 @@ export function CredentialsPage() {
           />
         </div>
       ) : (
-        <p className="quiet small">{t.credentials.othersNeed}</p>
+        areRolesKnown && <p className="quiet small">{t.credentials.othersNeed}</p>
       )}
       <Loaded query={query}>
         {(found) => (

@@ -29,18 +29,21 @@ export function useSight(id: string | undefined): PersonSight | undefined {
 /** Says with whose eyes the preview looks, and why they see what they see. */
 export function SightLine({
   sight: { person, seesRaw, through, role },
+  areInForce,
   hasRaw,
   onEnd,
 }: {
   readonly sight: PersonSight
+  readonly areInForce: boolean
   readonly hasRaw: boolean
   readonly onEnd: () => void
 }) {
   const name = person.displayName ?? person.id
+  const unexempt = areInForce ? t.data.seesMasked(name) : t.data.mayReadRaw(name)
   return (
     <div className="panel-note line spread" role="status">
       <span className="line">
-        {seesRaw ? t.data.seesRaw(name) : t.data.seesMasked(name)}
+        {seesRaw ? t.data.seesRaw(name) : unexempt}
         {seesRaw && role !== null && (
           <>
             {t.data.exemptByRole} <code>{role}</code>
@@ -55,7 +58,7 @@ export function SightLine({
             </Link>
           </>
         )}
-        {seesRaw && !hasRaw && t.data.notYours}
+        {(seesRaw || !areInForce) && !hasRaw && t.data.notYours}
       </span>
       <Button size="small" tone="ghost" onClick={onEnd}>
         {t.data.ownEyes}

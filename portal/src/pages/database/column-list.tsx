@@ -37,7 +37,7 @@ export function ColumnList({
       }
       actions={
         <span className="faint small">
-          {t.data.columnCount(columns.length)} · {t.data.masked(masked)}
+          {t.data.columnCount(columns.length)} · {t.data.ruleCount(masked)}
         </span>
       }
       isFlush

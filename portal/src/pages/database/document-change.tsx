@@ -85,7 +85,7 @@ function describe(
   maySeeImpact: boolean,
   exempt: (role: string) => void,
 ): Change {
-  const { after, addsMasks: _, ...proposal } = turnOnByFirst(wanted, document.properties)
+  const { after, addsMasks, ...proposal } = turnOnByFirst(wanted, document.properties)
   const before = document.properties
   const next = after(before)
   const views = (from: DocumentProperties, to: DocumentProperties, onExempt?: (role: string) => void) => ({
@@ -101,8 +101,10 @@ function describe(
   const put = async (properties: DocumentProperties) => {
     tag = await putDocument(place, properties, tag)
   }
+  const isEnforcing = next.policy.dataMaskingState === 'Enabled' && next.policy.enforcementMode !== 'Observe'
   return {
     ...proposal,
+    ...(addsMasks && !isEnforcing && { doneText: t.rules.storedAlone }),
     ...views(before, next, exempt),
     apply: () => put(next),
     undo: { ...views(next, before), apply: () => put(before).then(() => forgetDocument(place)) },

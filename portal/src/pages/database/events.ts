@@ -9,7 +9,11 @@ export function describeEvent({ action, resourceId, after, before }: AuditEvent)
 } {
   const facts = asRecord(after)
   const what = t.activity.actions[action] ?? action
-  if (action === 'gateway/touch') return { what, details: listColumns(facts.statements) }
+  if (action === 'gateway/touch') return describeTouches(facts.statements)
+  if (action === 'gateway/refuse') {
+    const told = t.activity.refused(listOf(facts.name), listOf(facts.from), Number(facts.count ?? 1))
+    return { what, details: `${told}: ${listOf(facts.reason)}` }
+  }
   if (action.startsWith('gateway/')) return { what, details: listOf(facts.from) }
   if (!/\/(write|delete)$/.test(action)) return { what, details: listOf(facts.tableName) }
   const noun = action.split('/').at(-2) ?? action
@@ -23,10 +27,21 @@ export function describeEvent({ action, resourceId, after, before }: AuditEvent)
   return { what: `${t.activity.verbs[verb]} ${t.activity.nouns[noun] ?? noun}`, details: name }
 }
 
-/** The masked columns of the statements that an event counts, each once. */
-function listColumns(statements: unknown): string {
-  const all = Array.isArray(statements) ? statements.flatMap((one) => asRecord(one).masked ?? []) : []
-  return [...new Set(all.map(String))].join(', ')
+const outcomes = ['raw', 'wouldMask', 'masked', 'denied', 'written'] as const
+
+/** The first outcome that any of the statements has, and the columns of each, once. */
+function describeTouches(statements: unknown): { what: string; details: string } {
+  const all = Array.isArray(statements) ? statements.map(asRecord) : []
+  const found = outcomes.flatMap((how) => {
+    const columns = [...new Set(all.flatMap((one) => one[how] ?? []).map(String))].join(', ')
+    return columns === '' ? [] : [{ how, columns }]
+  })
+  const unparsed = all.some((one) => one.unparsed) ? 'unparsed' : undefined
+  const first = found[0]?.how ?? unparsed
+  return {
+    what: first ? t.activity.touched[first] : (t.activity.actions['gateway/touch'] ?? ''),
+    details: found.map(({ how, columns }) => `${t.activity.touchedColumns[how]}: ${columns}`).join('; '),
+  }
 }
 
 function asRecord(value: unknown): Record<string, unknown> {

@@ -8,13 +8,47 @@ import { Button } from '../../ui/button.tsx'
 import { FaultNotice, Skeleton } from '../../ui/states.tsx'
 import { useGains } from './gains.ts'
 
+const mostRoles = 5
+
 interface ViewProps {
   readonly place: DatabasePlace
   readonly next: DocumentProperties
 }
 
+/** What a change of the document does to roles and sessions, and which roles its masks would not contain. */
+export function ImpactView(props: Parameters<typeof Impact>[0]) {
+  return (
+    <>
+      <Impact {...props} />
+      <OpenRoles {...props} />
+    </>
+  )
+}
+
+/** The roles that the masks of the change would not contain. */
+function OpenRoles({ place, next }: ViewProps) {
+  const { data } = useQuery(impactQuery(place, next))
+  const { notContained = 0, roles = [] } = data?.containment ?? {}
+  if (notContained === 0) return null
+  return (
+    <ul className="differences impact-list">
+      {roles.slice(0, mostRoles).map(({ role, reasons }) => (
+        <li key={role}>
+          <span>{t.containment.notContained(role)}</span>
+          <span>{reasons.map(({ text }) => text).join('; ')}</span>
+        </li>
+      ))}
+      {notContained > mostRoles && (
+        <li>
+          <span className="quiet">{t.containment.more(notContained - mostRoles)}</span>
+        </li>
+      )}
+    </ul>
+  )
+}
+
 /** The roles and sessions that a change of the document touches: those that gain raw values before those that lose them. */
-export function ImpactView({
+function Impact({
   place,
   present,
   next,
@@ -28,13 +62,13 @@ export function ImpactView({
   if (error) return <FaultNotice error={error} />
   if (!data || !found) return <Skeleton lines={2} />
   const { gains, tablesLeft, cutTables, failedTables } = found
-  const { roles, ended, closed, notes } = data
+  const { roles, ended, reading, closed, notes } = data
   const left = [
     ...(tablesLeft > 0 ? [t.impact.tablesLeft(tablesLeft)] : []),
     ...cutTables.map(t.impact.rolesLeft),
     ...failedTables.map(t.impact.notRead),
   ]
-  if (gains.length + roles.length + ended.length + closed.length + notes.length + left.length === 0)
+  if ([gains, roles, ended, reading, closed, notes, left].every(({ length }) => length === 0))
     return <p className="quiet small">{t.impact.nobody}</p>
   return (
     <ul className="differences impact-list">
@@ -67,6 +101,12 @@ export function ImpactView({
         <li>
           <span>{t.impact.ended(ended.length)}</span>
           <span>{[...new Set(ended.map(({ role }) => role))].join(', ')}</span>
+        </li>
+      )}
+      {reading.length > 0 && (
+        <li>
+          <span>{t.impact.reading(reading.length)}</span>
+          <Statements list={reading.map(({ statement }) => statement)} />
         </li>
       )}
       {closed.map(({ relation, reason }) => (

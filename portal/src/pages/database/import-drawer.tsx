@@ -92,6 +92,11 @@ function compareDocuments(before: DocumentProperties, after: DocumentProperties)
       before: t.rules.modes[old.enforcementMode],
       after: t.rules.modes[now.enforcementMode],
     },
+    {
+      label: t.containment.setting,
+      before: t.containment.settings[old.notContained ?? 'report'],
+      after: t.containment.settings[now.notContained ?? 'report'],
+    },
     { label: t.rules.exempt, before: list(old.exemptPrincipals), after: list(now.exemptPrincipals) },
   ]
   const columns = new Set([...before.rules, ...after.rules].map(nameOf))

@@ -19,6 +19,7 @@ import { t } from '../../texts/index.ts'
 import { Badge } from '../../ui/badge.tsx'
 import type { Column } from '../../ui/data-table.tsx'
 import { TextField } from '../../ui/field.tsx'
+import { Unknown } from '../../ui/unknown.tsx'
 import { AccessPanel } from './access-panel.tsx'
 import { judgeSight, mappedRightsQuery, type Sight } from './sight.ts'
 import { useDatabasePlace, useRights } from './use-database.ts'
@@ -106,9 +107,10 @@ export function Mappings() {
           {
             key: 'sees',
             header: t.access.sees,
-            cell: ({ properties: { principalId } }: Mapping) => {
+            cell: ({ properties: { principalId, principalType } }: Mapping) => {
               const held = rights.get(principalId)
-              return held && <SightCell sight={judgeSight(held, document.exemptions, place)} />
+              if (held) return <SightCell sight={judgeSight(held, document.exemptions, place)} />
+              return principalType !== null && <Unknown />
             },
           },
         ]

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
+import { TriangleAlert } from 'lucide-react'
 import { useEffect, useState } from 'react'
 import { type Draft, previewQuery, type TablePlace } from '../../api/catalog.ts'
 import { useReads } from '../../session/readable.tsx'
@@ -28,7 +29,7 @@ interface PanelProps {
 
 /** Ten rows with two pairs of eyes: what exempt people see beside what everyone else sees, live with the draft. */
 export function PreviewPanel({ table, draft, isReplacing, applied }: PanelProps) {
-  const isEnforced = useVisibleDatabase()?.properties.enforcement.state === 'Enforced'
+  const listed = useVisibleDatabase()?.properties.enforcement.state
   const place = useDatabasePlace()
   const settled = useSettled(draft)
   const stored = useQuery(previewQuery(place, table, undefined))
@@ -53,10 +54,20 @@ export function PreviewPanel({ table, draft, isReplacing, applied }: PanelProps)
   const preview = query.data ?? stored.data
   const hasRaw = preview?.rows.some(({ raw }) => raw) ?? false
   const isMaskedAlone = preview !== undefined && preview.rows.length > 0 && !hasRaw
+  // Each was asked at another time: one that says that masks are not in force is enough.
+  const openState = [listed, preview?.masks.state].find((one) => one !== undefined && one !== 'Enforced')
+  const areInForce = openState === undefined
   const isApplied = applied !== undefined && draft === undefined
   const { mayWrite } = useRights()
-  const eyes = sight ? (sight.seesRaw ? 'raw' : 'masked') : (own as Eyes)
+  const eyes = sight ? (sight.seesRaw || !areInForce ? 'raw' : 'masked') : (own as Eyes)
   const eyesOf = roleSight ? seeAsRole(roleSight, drafted) : () => eyes
+  const shownEyesOf = (name: string) => {
+    const wanted = eyesOf(name)
+    return hasRaw || wanted === 'hidden' ? wanted : 'masked'
+  }
+  const showsMasks = preview?.columns.some(
+    ({ name, maskingFunction }) => maskingFunction !== null && ['both', 'masked'].includes(shownEyesOf(name)),
+  )
   return (
     <Card
       title={t.data.preview}
@@ -69,8 +80,8 @@ export function PreviewPanel({ table, draft, isReplacing, applied }: PanelProps)
               onChange={(next) => look(next === 'both' ? {} : { eyes: next })}
               choices={[
                 { value: 'both', label: t.data.both },
-                { value: 'raw', label: t.data.rawOnly },
-                { value: 'masked', label: t.data.maskedOnly },
+                { value: 'raw', label: areInForce ? t.data.rawOnly : t.data.rawAlone },
+                { value: 'masked', label: areInForce ? t.data.maskedOnly : t.data.withMasks },
               ]}
             />
           )}
@@ -79,19 +90,27 @@ export function PreviewPanel({ table, draft, isReplacing, applied }: PanelProps)
       }
       isFlush
     >
-      {sight && <SightLine sight={sight} hasRaw={hasRaw} onEnd={() => look({})} />}
+      {openState !== undefined && preview && (
+        <div className="notice warn" role="status">
+          <TriangleAlert size={16} aria-hidden />
+          <span className="grow">
+            {t.data.notInForce[openState]} {showsMasks && t.data.wouldShow}
+          </span>
+        </div>
+      )}
+      {sight && <SightLine sight={sight} areInForce={areInForce} hasRaw={hasRaw} onEnd={() => look({})} />}
       {roleSight && preview && (
         <RoleLine role={roleSight} eyesOf={eyesOf} preview={preview} hasRaw={hasRaw} onEnd={() => look({})} />
       )}
       {isApplied && (
         <p className="panel-note" role="status">
-          {isEnforced ? t.data.applied(applied) : t.data.appliedLater(applied)}
+          {areInForce ? t.data.applied(applied) : t.data.appliedLater(applied)}
         </p>
       )}
       {isRefused && <p className="panel-note">{t.data.draftNeedsExemption}</p>}
       {isMaskedAlone && !isRefused && !isApplied && !sight && !roleSight && (
         <div className="panel-note line spread">
-          {t.data.noRaw}
+          {areInForce ? t.data.noRaw : t.data.notYours}
           {mayWrite && <ExemptMyself />}
         </div>
       )}
@@ -104,14 +123,7 @@ export function PreviewPanel({ table, draft, isReplacing, applied }: PanelProps)
       ) : preview.rows.length === 0 ? (
         <Empty title={t.data.noRows} />
       ) : (
-        <PreviewRows
-          preview={preview}
-          eyesOf={(name) => {
-            const wanted = eyesOf(name)
-            return hasRaw || wanted === 'hidden' ? wanted : 'masked'
-          }}
-          drafted={drafted}
-        />
+        <PreviewRows preview={preview} eyesOf={shownEyesOf} drafted={drafted} areInForce={areInForce} />
       )}
     </Card>
   )

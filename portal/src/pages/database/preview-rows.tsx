@@ -13,10 +13,12 @@ export function PreviewRows({
   preview: { columns, rows },
   eyesOf,
   drafted,
+  areInForce,
 }: {
   readonly preview: Preview
   readonly eyesOf: (column: string) => Eyes | 'hidden'
   readonly drafted: string | undefined
+  readonly areInForce: boolean
 }) {
   const isDoubled = ({ name, maskingFunction }: Preview['columns'][number]) =>
     eyesOf(name) === 'both' && maskingFunction !== null
@@ -30,14 +32,17 @@ export function PreviewRows({
         <thead>
           <tr>
             {columns.map((column) => {
-              const { name, maskingFunction } = column
+              const { name, maskingFunction, isDraft } = column
               const mark = name === drafted ? ' drafted' : ''
+              const label = isDraft ? t.data.draftHead : areInForce ? t.data.maskedHead : t.data.wouldHead
+              const isLabelled =
+                maskingFunction !== null && eyesOf(name) === 'masked' && label !== t.data.maskedHead
               return isDoubled(column) ? (
                 <th key={name} colSpan={2} scope="colgroup" className={`doubled${mark}`}>
                   <span className="line">
                     <VenetianMask size={13} aria-hidden /> {name}
                     <span className="faint">
-                      {t.data.rawHead} → {name === drafted ? t.data.draftHead : t.data.maskedHead}
+                      {t.data.rawHead} → {label}
                     </span>
                   </span>
                 </th>
@@ -51,6 +56,7 @@ export function PreviewRows({
                         <VenetianMask size={13} aria-hidden />
                       ))}
                     {name}
+                    {isLabelled && <span className="faint">{label}</span>}
                   </span>
                 </th>
               )

@@ -13,6 +13,7 @@ import { Drawer } from '../../ui/layers.tsx'
 import { saveFile } from '../../ui/save-file.ts'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { BulkMask } from './bulk-mask.tsx'
+import { ContainmentSetting } from './containment-setting.tsx'
 import { type Proposal, useDocumentChange } from './document-change.tsx'
 import { ImportDrawer } from './import-drawer.tsx'
 import { describeMask, labelColumn } from './masks.ts'
@@ -129,6 +130,7 @@ function RulesView({
           </Button>
         )}
       </div>
+      <ContainmentSetting policy={policy} onPropose={mayWrite ? propose : undefined} />
       <DataTable
         label={t.database.rules}
         columns={columnsFor(place)}

@@ -108,7 +108,7 @@ function TableLink({ line, chosen }: { readonly line: TableEntry; readonly chose
     >
       <Table2 size={14} aria-hidden />
       <span className="truncate">{line.tableName}</span>
-      {line.ruleCount > 0 && <span className="tree-count">{t.data.masked(line.ruleCount)}</span>}
+      {line.ruleCount > 0 && <span className="tree-count">{t.data.ruleCount(line.ruleCount)}</span>}
     </Link>
   )
 }

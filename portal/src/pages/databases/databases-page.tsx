@@ -1,12 +1,12 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
-import { Database } from 'lucide-react'
 import { databasesQuery, type VisibleDatabase } from '../../api/masking.ts'
 import { t } from '../../texts/index.ts'
 import { SearchField } from '../../ui/field.tsx'
 import { Page } from '../../ui/page.tsx'
-import { Empty, Loaded } from '../../ui/states.tsx'
+import { Loaded } from '../../ui/states.tsx'
 import { DatabasesTable } from './databases-table.tsx'
+import { QueryableDatabases } from './queryable-databases.tsx'
 
 export function DatabasesPage() {
   const { q = '' } = useSearch({ from: '/databases' })
@@ -26,11 +26,7 @@ export function DatabasesPage() {
       <Loaded query={query}>
         {(databases) =>
           databases.length === 0 ? (
-            <div className="card">
-              <Empty icon={Database} title={t.databases.emptyTitle}>
-                {t.databases.emptyHint}
-              </Empty>
-            </div>
+            <QueryableDatabases isAlone />
           ) : (
             <>
               <SearchField
@@ -39,6 +35,7 @@ export function DatabasesPage() {
                 onChange={(event) => setText(event.target.value)}
               />
               <DatabasesTable rows={databases.filter((database) => matches(database, q))} />
+              <QueryableDatabases />
             </>
           )
         }

@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import { placeOf, type VisibleDatabase } from '../../api/masking.ts'
 import { t } from '../../texts/index.ts'
+import { Badge } from '../../ui/badge.tsx'
 import { type Column, DataTable } from '../../ui/data-table.tsx'
 import { DateText } from '../../ui/date.tsx'
 import { Empty } from '../../ui/states.tsx'
@@ -31,6 +32,18 @@ const columns: readonly Column<VisibleDatabase>[] = [
     header: t.databases.rules,
     isEnd: true,
     cell: ({ properties }) => <span className="number">{properties.ruleCount}</span>,
+    width: '130px',
+  },
+  {
+    key: 'open',
+    header: t.containment.short,
+    isEnd: true,
+    cell: ({ properties: { rolesNotContained } }) =>
+      rolesNotContained > 0 ? (
+        <Badge tone="warn">{rolesNotContained}</Badge>
+      ) : (
+        <span className="number">0</span>
+      ),
     width: '130px',
   },
   { key: 'server', header: t.databases.server, cell: ({ properties }) => properties.serverName },

@@ -5,6 +5,8 @@ import { Badge, type Tone } from '../../ui/badge.tsx'
 const tones: Readonly<Record<EnforcementState, Tone>> = {
   Enforced: 'good',
   Observing: 'accent',
+  Off: 'warn',
+  NoRules: 'neutral',
   Pending: 'warn',
   Failed: 'bad',
   NotBound: 'neutral',

@@ -6,6 +6,7 @@ import { useState } from 'react'
 import { directoryPath, type Group, type Listed, type Named, objectQuery } from '../../api/directory.ts'
 import { t } from '../../texts/index.ts'
 import { IconButton } from '../../ui/button.tsx'
+import { FaultNotice } from '../../ui/states.tsx'
 import { type Box, type Direction, drawNesting } from './draw-nesting.ts'
 import '@xyflow/react/dist/base.css'
 import './nesting.css'
@@ -39,9 +40,11 @@ export function GroupNesting({ group }: { readonly group: Group }) {
     hasMore: answers[index]?.data?.['@odata.nextLink'] !== undefined,
   }))
   const { nodes, edges } = drawNesting(group, steps, { toggle, moreText: t.groups.more(shown) })
-  const isRead = answers.every(({ isPending }) => !isPending)
+  const isRead = answers.every(({ isSuccess }) => isSuccess)
+  const fault = answers.find(({ error }) => error)?.error
   return (
     <div className="stack tight">
+      {fault && <FaultNotice error={fault} />}
       <p className="quiet small">{isRead && nodes.length === 1 ? t.groups.alone : t.groups.nestingHint}</p>
       <div className="nesting">
         <ReactFlow

@@ -2,14 +2,14 @@ import { useQueries } from '@tanstack/react-query'
 import { Link, type LinkProps } from '@tanstack/react-router'
 import type { ActivitySummary } from '../../api/activity.ts'
 import { exposuresQuery, recommendationsQuery } from '../../api/document.ts'
-import { placeOf, type VisibleDatabase } from '../../api/masking.ts'
+import { needsAttention, placeOf, type VisibleDatabase } from '../../api/masking.ts'
 import { t } from '../../texts/index.ts'
 
 /** Each takes a look into a database: the sums are of the first ones only. */
 const mostLooks = 8
 const trendDays = 7
 
-/** The state of everything in six numbers, each with how it moved. */
+/** The state of everything in seven numbers, each with how it moved. */
 export function Figures({
   databases,
   summary,
@@ -23,9 +23,8 @@ export function Figures({
   })
   const hinted = useQueries({ queries: bound.map((one) => recommendationsQuery(placeOf(one))) })
   const exposures = sumUp(exposed)
-  const troubled = databases.filter(({ properties }) =>
-    ['Failed', 'Pending'].includes(properties.enforcement.state),
-  )
+  const troubled = databases.filter(needsAttention)
+  const open = databases.filter(({ properties }) => properties.rolesNotContained > 0)
   const sum = (read: (properties: VisibleDatabase['properties']) => number) =>
     databases.reduce((all, { properties }) => all + read(properties), 0)
   const week = summary?.days.slice(-trendDays)
@@ -33,7 +32,7 @@ export function Figures({
   return (
     <dl className="figures">
       <Figure
-        label={t.overview.maskedColumns}
+        label={t.overview.rules}
         link={linkTo(bound[0], 'rules')}
         value={sum(({ ruleCount }) => ruleCount)}
         trend={added === undefined ? undefined : t.overview.inWeek(added)}
@@ -59,6 +58,13 @@ export function Figures({
         trend={troubled.length > 0 ? troubled.map(({ name }) => name).join(', ') : t.overview.allEnforced}
       />
       <Figure
+        label={t.containment.short}
+        link={linkTo(open[0] ?? bound[0], 'people')}
+        value={sum(({ rolesNotContained }) => rolesNotContained)}
+        isAlarming={open.length > 0}
+        trend={open.length > 0 ? open.map(({ name }) => name).join(', ') : t.containment.allContained}
+      />
+      <Figure
         label={t.overview.drift}
         link={linkTo(bound[0], 'activity')}
         value={sum(({ enforcement }) => enforcement.driftRepairs)}
@@ -81,7 +87,7 @@ const openOnes = ({ value }: { readonly value: readonly unknown[] }) => value
 /** A page of the database that the number leads to; with several, of the first one that it counts. */
 function linkTo(
   database: VisibleDatabase | undefined,
-  page: 'rules' | 'exposures' | 'data' | 'activity',
+  page: 'rules' | 'exposures' | 'data' | 'people' | 'activity',
 ): LinkProps {
   if (!database) return { to: '/databases' }
   return {
@@ -99,10 +105,12 @@ function findFirst(looks: readonly Look[]): number {
 
 interface Look {
   readonly data?: readonly unknown[] | undefined
+  readonly isError?: boolean
 }
 
+/** Undefined while a look is missing: the sum of the others would pass for the whole. */
 function sumUp(looks: readonly Look[]): number | undefined {
-  return looks.some(({ data }) => data) || looks.length === 0
+  return looks.every(({ data }) => data)
     ? looks.reduce((sum, { data }) => sum + (data?.length ?? 0), 0)
     : undefined
 }
@@ -113,7 +121,9 @@ function tellTrend(
   looks: readonly Look[],
   name: keyof VisibleDatabase['properties']['earlierFindings'],
 ): string | undefined {
-  if (looks.some(({ data }) => !data)) return undefined
+  const missing = looks.filter(({ data }) => !data)
+  if (missing.some(({ isError }) => isError)) return t.overview.notAnswered
+  if (missing.length > 0) return undefined
   const compared = databases.flatMap(({ properties }, at) => {
     const earlier = properties.earlierFindings[name]
     return earlier ? [{ day: earlier.day, moved: (looks[at]?.data?.length ?? 0) - earlier.count }] : []

@@ -1,23 +1,21 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { Database, VenetianMask } from 'lucide-react'
-import { useMemo } from 'react'
 import { eventsQuery, namesQuery } from '../../api/access.ts'
 import { type ActivitySummary, summaryQuery } from '../../api/activity.ts'
 import { allows, databasesQuery, permissionsQuery } from '../../api/masking.ts'
 import { useReads } from '../../session/readable.tsx'
-import { LazyPart } from '../../shell/lazy-part.tsx'
 import { t } from '../../texts/index.ts'
 import { DateText } from '../../ui/date.tsx'
 import { Card, Page } from '../../ui/page.tsx'
-import { Empty, Loaded } from '../../ui/states.tsx'
+import { Loaded } from '../../ui/states.tsx'
 import { describeEvent, groupAlike } from '../database/events.ts'
 import { DatabasesTable } from '../databases/databases-table.tsx'
+import { QueryableDatabases } from '../databases/queryable-databases.tsx'
 import { Figures } from './figures.tsx'
+import { ReadsCard } from './reads-card.tsx'
 import { WelcomeCard } from './welcome-card.tsx'
 import './overview.css'
 
-const loadChart = () => import('../../ui/chart.tsx')
 const shownLines = 10
 /** More than lines: a person who looks around leaves the same event many times. */
 const newestEvents = 40
@@ -39,11 +37,7 @@ export function OverviewPage() {
       <Loaded query={query}>
         {(databases) =>
           databases.length === 0 ? (
-            <div className="card">
-              <Empty icon={Database} title={t.databases.emptyTitle}>
-                {t.databases.emptyHint}
-              </Empty>
-            </div>
+            <QueryableDatabases isAlone />
           ) : (
             <>
               <WelcomeCard databases={databases} />
@@ -52,6 +46,7 @@ export function OverviewPage() {
               <Card title={t.overview.databases} isFlush>
                 <DatabasesTable rows={databases} />
               </Card>
+              <QueryableDatabases />
             </>
           )
         }
@@ -67,42 +62,9 @@ function Lately({ summary }: { readonly summary: ActivitySummary | undefined }) 
   const readers = summary?.touchedBy ?? []
   const ids = [...newest.map(({ event }) => event.actor.objectId), ...readers.map(({ objectId }) => objectId)]
   const { data: names } = useQuery(namesQuery(ids, useReads('directory')))
-  const chart = useMemo(
-    () => ({
-      days: summary?.days.map(({ start }) => Date.parse(start) / 1000) ?? [],
-      values: summary?.days.map(({ touches }) => touches) ?? [],
-    }),
-    [summary],
-  )
   return (
     <div className="overview-pair">
-      <Card title={t.overview.touches}>
-        {readers.length > 0 ? (
-          <>
-            <LazyPart name="chart" load={loadChart} lines={6}>
-              {({ DayChart }) => <DayChart label={t.overview.touches} {...chart} />}
-            </LazyPart>
-            <ul className="readers small" aria-label={t.overview.readers}>
-              {readers.map(({ objectId, touches }) => (
-                <li key={objectId}>
-                  <span
-                    className="reader-bar"
-                    style={{ width: `${(100 * touches) / Math.max(1, readers[0]?.touches ?? 1)}%` }}
-                  />
-                  <span className="truncate">{names?.get(objectId) ?? objectId}</span>
-                  <span className="number quiet">{touches.toLocaleString()}</span>
-                </li>
-              ))}
-            </ul>
-          </>
-        ) : (
-          summary && (
-            <Empty icon={VenetianMask} title={t.overview.touchesNone}>
-              {t.overview.touchesNoneHint}
-            </Empty>
-          )
-        )}
-      </Card>
+      {summary && <ReadsCard summary={summary} names={names} />}
       <Card title={t.overview.recent}>
         {newest.length === 0 && (
           <p className="quiet small">{query.data ? t.overview.recentNone : t.states.loading}</p>

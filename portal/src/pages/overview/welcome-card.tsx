@@ -11,7 +11,7 @@ const key = 'masquerade.welcomed'
 export function WelcomeCard({ databases }: { readonly databases: readonly VisibleDatabase[] }) {
   const [isOver, setOver] = useState(() => localStorage.getItem(key) !== null)
   const sample = findSample(databases)
-  if (isOver || !sample || databases.length > 1) return null
+  if (isOver || databases.length > 1 || sample?.properties.enforcement.state !== 'Enforced') return null
   const end = () => {
     localStorage.setItem(key, '1')
     setOver(true)

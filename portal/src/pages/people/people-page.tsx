@@ -1,15 +1,17 @@
 import { Link } from '@tanstack/react-router'
 import { UserPlus } from 'lucide-react'
 import { useState } from 'react'
-import { peoplePath, type User } from '../../api/directory.ts'
+import { isWhole, peoplePath, type User } from '../../api/directory.ts'
 import { type Change, ChangeDrawer } from '../../change/change-drawer.tsx'
 import { type ListOf, ListPage, type ShownRows } from '../../directory/list-page.tsx'
+import { useReads } from '../../session/readable.tsx'
 import { useRight } from '../../session/rights.ts'
 import { selectNone, useSelected } from '../../shell/selected.ts'
 import { t } from '../../texts/index.ts'
 import { Avatar, Badge } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
 import type { Column } from '../../ui/data-table.tsx'
+import { Unknown, UnknownHint } from '../../ui/unknown.tsx'
 import { CreatePerson } from './create-person.tsx'
 import { describeStateChange } from './person-changes.ts'
 
@@ -60,10 +62,14 @@ const list: ListOf<User> = {
   restore: { right: 'deleteUser', kind: 'user' },
 }
 
+/** Readers without a directory role see names alone: for them these would be empty in each row. */
+const hiddenColumns: readonly string[] = ['job', 'department']
+const namesAlone = { ...list, columns: columns.filter(({ key }) => !hiddenColumns.includes(key)) }
+
 export function PeoplePage() {
   return (
     <ListPage
-      list={list}
+      list={useReads('directory') ? list : namesAlone}
       renderForm={(form) => <CreatePerson {...form} />}
       renderRows={(rows) => <SelectablePeople {...rows} />}
     />
@@ -94,6 +100,7 @@ function SelectablePeople({ rows, isDeleted, table }: ShownRows<User>) {
           </Button>
         </div>
       )}
+      {!useReads('directory') && <UnknownHint>{t.persons.unknownHint}</UnknownHint>}
       {table(mayUpdate ? { selected, onSelect: select, labelOf } : undefined)}
       <ChangeDrawer
         change={change}
@@ -109,10 +116,12 @@ function SelectablePeople({ rows, isDeleted, table }: ShownRows<User>) {
 export function PersonState({ user }: { readonly user: Pick<User, 'accountEnabled' | 'userType'> }) {
   return (
     <span className="line">
-      {user.accountEnabled !== undefined && (
+      {isWhole(user) ? (
         <Badge tone={user.accountEnabled ? 'good' : 'neutral'} hasDot>
           {user.accountEnabled ? t.persons.enabled : t.persons.disabled}
         </Badge>
+      ) : (
+        <Unknown>{t.persons.stateUnknown}</Unknown>
       )}
       {user.userType === 'Guest' && <Badge tone="warn">{t.persons.guest}</Badge>}
     </span>

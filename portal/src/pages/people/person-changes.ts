@@ -10,7 +10,8 @@ const shownNames = 12
 /** Enables or disables accounts, in few requests however many they are. */
 export function describeStateChange(users: readonly User[], isEnabled: boolean): Change {
   const rest = users.length - shownNames
-  const words = (isOn: boolean | null) => (isOn ? t.persons.enabled : t.persons.disabled)
+  const words = (isOn: boolean | null) =>
+    isOn === null ? t.states.unknown : isOn ? t.persons.enabled : t.persons.disabled
   return {
     title: isEnabled ? t.persons.enableTitle(users.length) : t.persons.disableTitle(users.length),
     differences: [

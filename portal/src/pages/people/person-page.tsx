@@ -48,7 +48,9 @@ const areas: Partial<Record<PersonTab, ReadableArea>> = {
 
 export function PersonPage() {
   const { id } = useParams({ from: '/people/$id' })
-  const query = useDirectory<User>(directoryPath(`/users/${encodeURIComponent(id)}`, { $select: userFields }))
+  // The own account is read whole by everyone.
+  const path = usePerson().id === id ? '/me' : `/users/${encodeURIComponent(id)}`
+  const query = useDirectory<User>(directoryPath(path, { $select: userFields }))
   const crumbs: readonly Crumb[] = [{ label: t.persons.title, link: { to: '/people' } }]
   if (!query.data)
     return (

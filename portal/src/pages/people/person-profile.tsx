@@ -1,52 +1,66 @@
 import type { ReactNode } from 'react'
-import { type Named, ownedFields, relationPath, type User, useDirectoryList } from '../../api/directory.ts'
+import {
+  isWhole,
+  type Named,
+  ownedFields,
+  relationPath,
+  type User,
+  useDirectoryList,
+} from '../../api/directory.ts'
 import { ObjectLink } from '../../directory/object-link.tsx'
 import { useReads } from '../../session/readable.tsx'
 import { t } from '../../texts/index.ts'
 import { CopyButton } from '../../ui/copy.tsx'
 import { DateText } from '../../ui/date.tsx'
 import { Card } from '../../ui/page.tsx'
+import { Unknown, UnknownHint } from '../../ui/unknown.tsx'
 
 export function PersonProfile({ user }: { readonly user: User }) {
-  const rows: readonly [string, string | null][] = [
-    [t.persons.givenName, user.givenName],
-    [t.persons.surname, user.surname],
-    [t.persons.jobTitle, user.jobTitle],
-    [t.persons.department, user.department],
-    [t.persons.company, user.companyName],
-    [t.persons.office, user.officeLocation],
-    [t.persons.mail, user.mail],
-    [t.persons.phone, user.mobilePhone],
+  const none = <span className="faint">–</span>
+  const absent = isWhole(user) ? none : <Unknown />
+  const rows: readonly [string, ReactNode][] = [
+    [t.persons.givenName, user.givenName ?? none],
+    [t.persons.surname, user.surname ?? none],
+    [t.persons.jobTitle, user.jobTitle ?? absent],
+    [t.persons.department, user.department ?? absent],
+    [t.persons.company, user.companyName ?? absent],
+    [t.persons.office, user.officeLocation ?? absent],
+    [t.persons.mail, user.mail ?? none],
+    [t.persons.phone, user.mobilePhone ?? absent],
   ]
+  const types = { Guest: t.persons.guest, Member: t.persons.member }
   return (
-    <div className="two-columns">
-      <Card title={t.persons.profile}>
-        <dl className="facts">
-          {rows.map(([label, value]) => (
-            <Fact key={label} label={label}>
-              {value ?? <span className="faint">–</span>}
-            </Fact>
-          ))}
-        </dl>
-      </Card>
-      <div className="stack">
-        <Card title={t.persons.account}>
+    <>
+      {!isWhole(user) && <UnknownHint>{t.persons.unknownHint}</UnknownHint>}
+      <div className="two-columns">
+        <Card title={t.persons.profile}>
           <dl className="facts">
-            <Fact label={t.persons.signInName}>{user.userPrincipalName}</Fact>
-            <Fact label={t.directory.type}>
-              {user.userType === 'Guest' ? t.persons.guest : t.persons.member}
-            </Fact>
-            <Fact label={t.directory.created}>
-              <DateText at={user.createdDateTime} />
-            </Fact>
-            <Fact label={t.directory.id}>
-              <code>{user.id}</code> <CopyButton text={user.id} />
-            </Fact>
+            {rows.map(([label, value]) => (
+              <Fact key={label} label={label}>
+                {value}
+              </Fact>
+            ))}
           </dl>
         </Card>
-        {useReads('directory') && <Owned userId={user.id} />}
+        <div className="stack">
+          <Card title={t.persons.account}>
+            <dl className="facts">
+              <Fact label={t.persons.signInName}>{user.userPrincipalName}</Fact>
+              <Fact label={t.directory.type}>
+                {types[user.userType as keyof typeof types] ?? user.userType ?? absent}
+              </Fact>
+              <Fact label={t.directory.created}>
+                {user.createdDateTime ? <DateText at={user.createdDateTime} /> : absent}
+              </Fact>
+              <Fact label={t.directory.id}>
+                <code>{user.id}</code> <CopyButton text={user.id} />
+              </Fact>
+            </dl>
+          </Card>
+          {useReads('directory') && <Owned userId={user.id} />}
+        </div>
       </div>
-    </div>
+    </>
   )
 }
 

@@ -9,16 +9,16 @@ import './welcome.css'
 
 /** The first steps after a first start: look at the sample, or bind a database of one's own. */
 export function WelcomePage() {
-  const { data: databases = [] } = useQuery(databasesQuery)
-  const { data: roles = [] } = useQuery(permissionsQuery(''))
-  const shop = findSample(databases)
+  const { data: databases } = useQuery(databasesQuery)
+  const { data: roles } = useQuery(permissionsQuery(''))
+  const shop = databases && findSample(databases)
   return (
     <Page title={t.welcome.title} description={t.welcome.description}>
       <div className="welcome">
         <Card title={t.welcome.shopTitle}>
           <div className="stack">
             <Eye size={24} aria-hidden className="welcome-icon" />
-            <p className="quiet">{shop ? t.welcome.shopText : t.welcome.shopNone}</p>
+            {databases && <p className="quiet">{shop ? t.welcome.shopText : t.welcome.shopNone}</p>}
             {shop && (
               <div className="line">
                 <Link
@@ -37,11 +37,12 @@ export function WelcomePage() {
           <div className="stack">
             <PlugZap size={24} aria-hidden className="welcome-icon" />
             <p className="quiet">{t.welcome.bindText}</p>
-            {allows(roles, 'Vendor.Sql/servers/databases/write') ? (
-              <BindForm />
-            ) : (
-              <p className="quiet small">{t.welcome.noRight}</p>
-            )}
+            {roles &&
+              (allows(roles, 'Vendor.Sql/servers/databases/write') ? (
+                <BindForm />
+              ) : (
+                <p className="quiet small">{t.welcome.noRight}</p>
+              ))}
           </div>
         </Card>
       </div>

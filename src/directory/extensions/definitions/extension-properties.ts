@@ -10,6 +10,7 @@ import type { EntitySet, Located } from '../../entities/entity-set.ts'
 import type { Described, JsonObject, Stored } from '../../entities/property.ts'
 import { listSchema } from '../../entities/schemas.ts'
 import { contextOf, namespace, showEntity } from '../../entities/show-entity.ts'
+import { typedObject } from '../../entities/type-names.ts'
 import { findObject } from '../../objects/object-store.ts'
 import { fieldsOf } from '../../odata/field.ts'
 import type { ListSource } from '../../odata/list.ts'
@@ -60,16 +61,12 @@ function sourceOf(tx: Query, tenantId: string, applicationId?: string): ListSour
 
 const targets = ['User', 'Group', 'AdministrativeUnit', 'Application', 'Device', 'Organization']
 
-const newDefinition = Type.Object(
-  {
-    '@odata.type': Type.Optional(Type.String()),
-    name: Type.String(),
-    dataType: Type.String(),
-    targetObjects: Type.Array(Type.String(), { minItems: 1, maxItems: targets.length }),
-    isMultiValued: Type.Optional(Type.Boolean()),
-  },
-  { additionalProperties: false },
-)
+const newDefinition = typedObject(['extensionProperty'], {
+  name: Type.String(),
+  dataType: Type.String(),
+  targetObjects: Type.Array(Type.String(), { minItems: 1, maxItems: targets.length }),
+  isMultiValued: Type.Optional(Type.Boolean()),
+})
 
 function readNewDefinition(body: JsonObject, application: JsonObject): JsonObject {
   const { name, dataType, targetObjects, isMultiValued = false } = body as Static<typeof newDefinition>

@@ -4,6 +4,7 @@ import { fail } from '../../../kernel/problem.ts'
 import { isUuid } from '../../../kernel/uuid.ts'
 import type { Stored } from '../../entities/property.ts'
 import { isStorableText } from '../../entities/storable.ts'
+import { typedObject } from '../../entities/type-names.ts'
 import { targetNames } from '../custom-properties.ts'
 import type { DataType } from '../data-types.ts'
 
@@ -30,37 +31,29 @@ const types: readonly DataType[] = ['Binary', 'Boolean', 'DateTime', 'Integer', 
 const description = Type.Optional(Type.Union([Type.String({ maxLength: 1024 }), Type.Null()]))
 const sentTargets = Type.Array(Type.String(), { minItems: 1, maxItems: 20 })
 const sentFields = Type.Array(
-  Type.Object(
-    { '@odata.type': Type.Optional(Type.String()), name: Type.String(), type: Type.String() },
-    { additionalProperties: false },
-  ),
+  typedObject(['extensionSchemaProperty', 'schemaExtension_properties'], {
+    name: Type.String(),
+    type: Type.String(),
+  }),
   { minItems: 1, maxItems: maxFields },
 )
 
-export const newSchemaExtension = Type.Object(
-  {
-    '@odata.type': Type.Optional(Type.String()),
-    id: Type.String(),
-    description,
-    owner: Type.Optional(Type.String()),
-    targetTypes: sentTargets,
-    properties: sentFields,
-  },
-  { additionalProperties: false },
-)
+export const newSchemaExtension = typedObject(['schemaExtension'], {
+  id: Type.String(),
+  description,
+  owner: Type.Optional(Type.String()),
+  targetTypes: sentTargets,
+  properties: sentFields,
+})
 
-export const changedSchemaExtension = Type.Object(
-  {
-    '@odata.type': Type.Optional(Type.String()),
-    id: Type.Optional(Type.String()),
-    owner: Type.Optional(Type.String()),
-    description,
-    status: Type.Optional(Type.String()),
-    targetTypes: Type.Optional(sentTargets),
-    properties: Type.Optional(sentFields),
-  },
-  { additionalProperties: false },
-)
+export const changedSchemaExtension = typedObject(['schemaExtension'], {
+  id: Type.Optional(Type.String()),
+  owner: Type.Optional(Type.String()),
+  description,
+  status: Type.Optional(Type.String()),
+  targetTypes: Type.Optional(sentTargets),
+  properties: Type.Optional(sentFields),
+})
 
 /** The definition that a body creates, of the application `owner` unless the body names another. */
 export function readNewDefinition(

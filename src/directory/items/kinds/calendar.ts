@@ -27,12 +27,18 @@ export const event: Properties = {
   isReminderOn: { ...flag, default: true },
   reminderMinutesBeforeStart: { type: 'integer', default: 15 },
   hasAttachments: of.never,
-  location: { type: { object: { displayName: text, locationUri: text, address: of.physicalAddress } } },
+  location: {
+    type: {
+      named: 'location',
+      object: { displayName: text, locationUri: text, address: of.physicalAddress },
+    },
+  },
   attendees: {
     type: {
+      named: 'attendee',
       objects: {
         type: { type: 'string', accepts: oneOfWords('required', 'optional', 'resource') },
-        emailAddress: { type: { object: { name: text, address: text } } },
+        emailAddress: { type: { named: 'emailAddress', object: { name: text, address: text } } },
         status: { type: 'json' },
       },
     },

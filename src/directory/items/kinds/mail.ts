@@ -26,6 +26,7 @@ export const message: Properties = {
   replyTo: of.recipients,
   flag: {
     type: {
+      named: 'followupFlag',
       object: { flagStatus: { type: 'string', accepts: oneOfWords('notFlagged', 'flagged', 'complete') } },
     },
     default: { flagStatus: 'notFlagged' },

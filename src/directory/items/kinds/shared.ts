@@ -57,6 +57,7 @@ const line: Property = { type: 'string', maxLength: 1024 }
 
 export const body: Property = {
   type: {
+    named: 'itemBody',
     object: {
       contentType: { type: 'string', accepts: oneOfWords('text', 'html') },
       content: { type: 'string', maxLength: 512 * 1024 },
@@ -80,10 +81,15 @@ export const bodyPreview: Property = {
 
 const emailAddress: Properties = { name: line, address: { type: 'string', maxLength: 320 } }
 
-export const emailAddresses: Property = { type: { objects: emailAddress }, default: [] }
-export const recipient: Property = { type: { object: { emailAddress: { type: { object: emailAddress } } } } }
+const addressee: Properties = { emailAddress: { type: { named: 'emailAddress', object: emailAddress } } }
+
+export const emailAddresses: Property = {
+  type: { named: 'emailAddress', objects: emailAddress },
+  default: [],
+}
+export const recipient: Property = { type: { named: 'recipient', object: addressee } }
 export const recipients: Property = {
-  type: { objects: { emailAddress: { type: { object: emailAddress } } } },
+  type: { named: 'recipient', objects: addressee },
   default: [],
   maxLength: 500,
 }
@@ -91,6 +97,7 @@ export const recipients: Property = {
 /** A local time with its time zone beside it. */
 export const dateTimeTimeZone: Property = {
   type: {
+    named: 'dateTimeTimeZone',
     object: {
       dateTime: {
         type: 'string',
@@ -105,8 +112,45 @@ export const dateTimeTimeZone: Property = {
 }
 
 export const physicalAddress: Property = {
-  type: { object: { street: line, city: line, state: line, countryOrRegion: line, postalCode: line } },
+  type: {
+    named: 'physicalAddress',
+    object: { street: line, city: line, state: line, countryOrRegion: line, postalCode: line },
+  },
 }
 
-export const recurrence: Property = { type: 'json' }
+const count: Property = { type: 'integer' }
+
+export const recurrence: Property = {
+  type: {
+    named: 'patternedRecurrence',
+    object: {
+      pattern: {
+        type: {
+          named: 'recurrencePattern',
+          object: {
+            type: line,
+            interval: count,
+            month: count,
+            dayOfMonth: count,
+            daysOfWeek: { type: 'strings' },
+            firstDayOfWeek: line,
+            index: line,
+          },
+        },
+      },
+      range: {
+        type: {
+          named: 'recurrenceRange',
+          object: {
+            type: line,
+            startDate: line,
+            endDate: line,
+            recurrenceTimeZone: line,
+            numberOfOccurrences: count,
+          },
+        },
+      },
+    },
+  },
+}
 export const never: Property = { type: 'boolean', write: 'never', default: false }

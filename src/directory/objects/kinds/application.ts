@@ -1,4 +1,4 @@
-import { oneOf, type Properties, readOnlyText, text } from '../../entities/property.ts'
+import { oneOf, type Properties, type Property, readOnlyText, text } from '../../entities/property.ts'
 import { createdDateTime, displayName, objectProperties, type Resource } from './resource.ts'
 
 const urls = { type: 'strings', default: [], maxLength: 256 } as const
@@ -31,6 +31,12 @@ export const credentialFields: Properties = {
   startDateTime: { type: 'dateTime' },
   endDateTime: { type: 'dateTime' },
   hint: text,
+}
+
+export const passwordCredentials: Property = {
+  type: { named: 'passwordCredential', objects: credentialFields },
+  write: 'never',
+  default: [],
 }
 
 /** A certificate: `key` is the certificate itself, which holds nothing secret. */
@@ -77,12 +83,14 @@ export const application: Resource = {
     uniqueName: { type: 'string', maxLength: 256, write: 'creation', index: 'order' },
     web: {
       type: {
+        named: 'webApplication',
         object: {
           homePageUrl: text,
           logoutUrl: text,
           redirectUris: urls,
           implicitGrantSettings: {
             type: {
+              named: 'implicitGrantSettings',
               object: {
                 enableAccessTokenIssuance: { type: 'boolean' },
                 enableIdTokenIssuance: { type: 'boolean' },
@@ -92,32 +100,39 @@ export const application: Resource = {
         },
       },
     },
-    spa: { type: { object: { redirectUris: urls } } },
-    publicClient: { type: { object: { redirectUris: urls } } },
+    spa: { type: { named: 'spaApplication', object: { redirectUris: urls } } },
+    publicClient: { type: { named: 'publicClientApplication', object: { redirectUris: urls } } },
     api: {
       type: {
+        named: 'apiApplication',
         object: {
           acceptMappedClaims: { type: 'boolean' },
           knownClientApplications: { type: 'guids' },
-          oauth2PermissionScopes: { type: { objects: scopeFields } },
+          oauth2PermissionScopes: { type: { named: 'permissionScope', objects: scopeFields } },
           preAuthorizedApplications: {
-            type: { objects: { appId: { type: 'guid' }, delegatedPermissionIds: { type: 'guids' } } },
+            type: {
+              named: 'preAuthorizedApplication',
+              objects: { appId: { type: 'guid' }, delegatedPermissionIds: { type: 'guids' } },
+            },
           },
           requestedAccessTokenVersion: { type: 'integer' },
         },
       },
     },
-    appRoles: { type: { objects: roleFields }, default: [] },
+    appRoles: { type: { named: 'appRole', objects: roleFields }, default: [] },
     requiredResourceAccess: {
       type: {
+        named: 'requiredResourceAccess',
         objects: {
           resourceAppId: text,
-          resourceAccess: { type: { objects: { id: { type: 'guid' }, type: text } } },
+          resourceAccess: {
+            type: { named: 'resourceAccess', objects: { id: { type: 'guid' }, type: text } },
+          },
         },
       },
       default: [],
     },
-    passwordCredentials: { type: { objects: credentialFields }, write: 'never', default: [] },
-    keyCredentials: { type: { objects: keyFields }, default: [] },
+    passwordCredentials,
+    keyCredentials: { type: { named: 'keyCredential', objects: keyFields }, guarded: true, default: [] },
   },
 }

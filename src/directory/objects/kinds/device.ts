@@ -17,7 +17,10 @@ export const device: Resource = {
     ...objectProperties,
     accountEnabled: { type: 'boolean', required: true, nullable: false },
     alternativeSecurityIds: {
-      type: { objects: { type: { type: 'integer' }, identityProvider: text, key: text } },
+      type: {
+        named: 'alternativeSecurityId',
+        objects: { type: { type: 'integer' }, identityProvider: text, key: text },
+      },
       default: [],
       maxLength: 10,
     },
@@ -33,6 +36,7 @@ export const device: Resource = {
     enrollmentProfileName: text,
     extensionAttributes: {
       type: {
+        named: 'onPremisesExtensionAttributes',
         object: Object.fromEntries(
           Array.from({ length: 15 }, (_, at) => [`extensionAttribute${at + 1}`, text] as const),
         ),

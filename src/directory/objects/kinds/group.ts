@@ -94,6 +94,7 @@ export const group: Resource = {
     ...onlyBySelect({
       assignedLabels: {
         type: {
+          named: 'assignedLabel',
           objects: {
             labelId: { type: 'string', maxLength: 64 },
             displayName: { type: 'string', maxLength: 256 },

@@ -18,7 +18,11 @@ export const orgContact: Resource = {
   example: { displayName: 'Harbour master', mail: 'harbour@port.example', companyName: 'North Pier' },
   properties: {
     ...objectProperties,
-    addresses: { type: { objects: addressFields }, default: [], maxLength: 10 },
+    addresses: {
+      type: { named: 'physicalOfficeAddress', objects: addressFields },
+      default: [],
+      maxLength: 10,
+    },
     companyName: { type: 'string', maxLength: 64, index: 'order' },
     department: { type: 'string', maxLength: 64, index: 'order' },
     displayName,
@@ -28,7 +32,11 @@ export const orgContact: Resource = {
     mailNickname: { type: 'string', maxLength: 64, index: 'order' },
     onPremisesLastSyncDateTime: onPremisesProperties.onPremisesLastSyncDateTime ?? text,
     onPremisesSyncEnabled: onPremisesProperties.onPremisesSyncEnabled ?? text,
-    phones: { type: { objects: { number: text, type: text } }, default: [], maxLength: 10 },
+    phones: {
+      type: { named: 'phone', objects: { number: text, type: text } },
+      default: [],
+      maxLength: 10,
+    },
     proxyAddresses: { type: 'strings', default: [], maxLength: 250, index: 'elements' },
     surname: { type: 'string', maxLength: 64, index: 'order' },
   },

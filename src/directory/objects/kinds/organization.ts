@@ -35,13 +35,19 @@ export const organization: Resource = {
     onPremisesSyncEnabled: onPremisesProperties.onPremisesSyncEnabled ?? text,
     postalCode: text,
     preferredLanguage: { type: 'string', maxLength: 64 },
-    privacyProfile: { type: { object: { contactEmail: text, statementUrl: text } } },
+    privacyProfile: {
+      type: { named: 'privacyProfile', object: { contactEmail: text, statementUrl: text } },
+    },
     securityComplianceNotificationMails: { type: 'strings', default: [], maxLength: 100 },
     securityComplianceNotificationPhones: { type: 'strings', default: [], maxLength: 100 },
     state: text,
     street: text,
     technicalNotificationMails: { type: 'strings', default: [], maxLength: 100 },
     tenantType: { type: 'string', write: 'never', default: 'AAD' },
-    verifiedDomains: { type: { objects: domainFields }, write: 'never', default: [] },
+    verifiedDomains: {
+      type: { named: 'verifiedDomain', objects: domainFields },
+      write: 'never',
+      default: [],
+    },
   },
 }

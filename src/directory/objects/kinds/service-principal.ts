@@ -1,5 +1,5 @@
 import { text } from '../../entities/property.ts'
-import { application, credentialFields } from './application.ts'
+import { application, credentialFields, passwordCredentials } from './application.ts'
 import { createdDateTime, objectProperties, optionalDisplayName, type Resource } from './resource.ts'
 
 export const servicePrincipal: Resource = {
@@ -33,7 +33,11 @@ export const servicePrincipal: Resource = {
     signInAudience: { type: 'string', write: 'never' },
     tags: { type: 'strings', default: [], maxLength: 100 },
     appRoles: { type: application.properties.appRoles?.type ?? 'json', write: 'never', default: [] },
-    passwordCredentials: { type: { objects: credentialFields }, write: 'never', default: [] },
-    keyCredentials: { type: { objects: credentialFields }, write: 'never', default: [] },
+    passwordCredentials,
+    keyCredentials: {
+      type: { named: 'keyCredential', objects: credentialFields },
+      write: 'never',
+      default: [],
+    },
   },
 }

@@ -62,6 +62,7 @@ export const user: Resource = {
       mailNickname: { type: 'string', required: true, nullable: false, maxLength: 64, index: 'order' },
       passwordProfile: {
         type: {
+          named: 'passwordProfile',
           object: {
             password: { type: 'string', maxLength: 256 },
             forceChangePasswordNextSignIn: flag,
@@ -88,6 +89,7 @@ export const user: Resource = {
       faxNumber: { type: 'string', maxLength: 64 },
       identities: {
         type: {
+          named: 'objectIdentity',
           objects: { signInType: text, issuer: text, issuerAssignedId: text },
         },
         default: [],

@@ -87,9 +87,9 @@ export class Pipeline {
   }
 
   /**
-   * The client once sent a simple query behind messages without a Sync, a Sync within a COPY that failed or was under way, or more ends of
-   * COPYs than are held, which drivers hardly do. The gateway cannot tell whether an error skips that query, or the COPY that Sync, so
-   * it cannot attribute answers any more.
+   * The client once sent a simple query behind messages without a Sync, a Sync within a COPY that failed or was under way, another message
+   * within a COPY, or more ends of COPYs than are held, which drivers hardly do. The gateway cannot tell whether an error skips that
+   * query, or the COPY takes that message, so it cannot attribute answers any more.
    */
   get isMixed(): boolean {
     return this.#isMixed
@@ -112,13 +112,14 @@ export class Pipeline {
 
   /** A message of the extended protocol whose answer does not matter here. */
   sendOpen(): void {
+    this.#isMixed ||= this.#isCopying
     this.#isOpen = true
     this.#isQuiet = false
   }
 
   /** A message that ReadyForQuery will answer. */
   sendLast(rewritten?: SentText, prepares?: (PreparedStatement | undefined)[]): void {
-    this.#isMixed ||= this.#isOpen
+    this.#isMixed ||= this.#isOpen || this.#isCopying
     this.#send(rewritten || prepares ? { ends: true, rewritten, prepares } : last)
   }
 
@@ -171,6 +172,7 @@ export class Pipeline {
     for (; sent[at]?.isSync; at++) this.#ignored++
     const end = sent[at]
     this.#isCopying = end === undefined
+    this.#isMixed ||= end ? !end.copyEnds : query !== undefined && this.#isOpen
     if (end?.copyEnds) {
       this.#copyEnds--
       if (--end.copyEnds === 0) at++
@@ -243,7 +245,7 @@ export class Pipeline {
 
   #send(one: Sent): void {
     this.#isQuiet = false
-    if (!one.ends && !one.copyEnds) this.#isOpen = true
+    if (!one.ends && !one.copyEnds) this.sendOpen()
     if (this.#isSkipping) {
       this.#skip(one)
       return

@@ -39,8 +39,6 @@ export class PreparedStatement {
   version: number
   /** Under another search path it touches something else; undefined: it does not depend on the path. */
   path: string | undefined
-  /** It was counted when it was prepared: its first run is not counted again. */
-  isFresh: boolean
   /** sent: not answered yet; held: the server has it; gone: the server refused or closed it. */
   state: 'sent' | 'held' | 'gone' = 'sent'
   /** The stretch between two Syncs or queries in which it was sent. */
@@ -65,7 +63,6 @@ export class PreparedStatement {
     this.effects = effectsOfOne(effects)
     this.version = version
     this.path = dependsOnPath(this.effects) ? path : undefined
-    this.isFresh = effects.length > 0
   }
 
   get textBytes(): number {
@@ -93,7 +90,6 @@ export class PreparedStatement {
     this.effects = effectsOfOne(effects)
     this.version = version
     this.path = dependsOnPath(this.effects) ? path : undefined
-    this.isFresh = effects.length > 0
   }
 }
 

@@ -1,6 +1,7 @@
 import { isAscii } from '../../../sql/search-path.ts'
+import type { PendingRuns } from '../../audit/pending-runs.ts'
 import type { SessionTouches } from '../../audit/session-touches.ts'
-import type { StatementEffect } from '../../audit/touch.ts'
+import { type StatementEffect, type Touch, unparsed } from '../../audit/touch.ts'
 import type { PreparedStatement } from './prepared-statement.ts'
 import type { PreparedStatements } from './prepared-statements.ts'
 
@@ -20,13 +21,15 @@ export const unknownPath = ''
 /** More statements than a name is likely to mean at once; beyond, the audit says that it does not know. */
 const maxMeanings = 8
 
-/** Counts what statements touch when they run, and notes what they prepare by PREPARE. */
+/** Finds what the statements of a message touch when they run, and notes what they prepare by PREPARE. */
 export class RunCounter {
   readonly #touches: SessionTouches
+  readonly #runs: PendingRuns
   readonly #statements: PreparedStatements
 
-  constructor(touches: SessionTouches, statements: PreparedStatements) {
+  constructor(touches: SessionTouches, runs: PendingRuns, statements: PreparedStatements) {
     this.#touches = touches
+    this.#runs = runs
     this.#statements = statements
   }
 
@@ -49,16 +52,8 @@ export class RunCounter {
     return prepared
   }
 
-  /**
-   * A text runs, or will run, by message: the server's answer does not tell which of its statements it is about. `isCounted`: what it
-   * touches itself was counted before. What it prepares or executes may be another statement by now.
-   */
-  runText(
-    effects: readonly StatementEffect[],
-    state: ReadingState,
-    segment: number,
-    isCounted = false,
-  ): void {
+  /** A text runs by message: the server's answer does not tell which of its statements it is about. */
+  runText(effects: readonly StatementEffect[], state: ReadingState, segment: number): void {
     const note = (
       name: string,
       own: readonly StatementEffect[],
@@ -76,21 +71,19 @@ export class RunCounter {
       if (!isSame || known.path !== (own[0]?.dependsOnPath ? path : undefined))
         this.#statements.add({ name, effects: own, version, path }, segment, false)
     }
-    this.#run(effects, state, segment, note, isCounted)
+    this.#run(effects, state, segment, note)
   }
 
   /** The client binds a prepared statement. Runs for every execution. */
   runPrepared(statement: PreparedStatement, state: ReadingState, segment: number): void {
-    if (statement.hasLetters && state.areLettersUnknown) this.#touches.countUnknown()
+    if (statement.hasLetters && state.areLettersUnknown) this.#findUnknown()
     if (statement.state === 'held') this.#runOne(statement, state, segment)
-    else this.#eachMeaning(statement, segment, (one) => this.#runOne(one, state, segment))
+    else this.#eachMeaning(statement, segment, 0, (one) => this.#runOne(one, state, segment))
   }
 
   #runOne(statement: PreparedStatement, state: ReadingState, segment: number): void {
-    if (isStale(statement, state)) this.#touches.countUnknown()
-    const { isFresh, effects } = statement
-    statement.isFresh = false
-    if (effects.length > 0) this.runText(effects, state, segment, isFresh)
+    if (isStale(statement, state)) this.#findUnknown()
+    if (statement.effects.length > 0) this.runText(statement.effects, state, segment)
   }
 
   #run(
@@ -98,46 +91,55 @@ export class RunCounter {
     state: ReadingState,
     segment: number,
     prepare: (name: string, effects: readonly StatementEffect[], state: ReadingState) => void,
-    isCounted = false,
   ): void {
-    for (const { touch, onError, prepares, executes, dependsOnPath, isPathUnknown } of effects) {
+    for (const { at, touch, onError, prepares, executes, dependsOnPath, isPathUnknown } of effects) {
       const here = isPathUnknown ? { ...state, path: undefined } : state
-      if (touch && !isCounted) this.#touches.count(touch)
-      if (onError) this.#touches.expose(onError)
       if (touch?.isUnparsed) this.#statements.missNames()
-      if (prepares !== undefined)
+      if (prepares === undefined) this.#find(touch, onError, at)
+      else
         prepare(
           toLatin1(prepares),
           touch || onError || dependsOnPath ? [{ touch, onError, executes: [], dependsOnPath }] : [],
           here,
         )
-      for (const name of executes) this.#execute(toLatin1(name), here, segment)
+      for (const name of executes) this.#execute(toLatin1(name), here, segment, at)
     }
   }
 
   /** EXECUTE. What it runs executes nothing further, so a statement that names itself ends. */
-  #execute(name: string, state: ReadingState, segment: number): void {
+  #execute(name: string, state: ReadingState, segment: number, at: number | undefined): void {
     const statement = this.#statements.getMeant(name)
     if (!statement) return
-    if (isUnknown(name, state)) this.#touches.countUnknown()
-    this.#eachMeaning(statement, segment, (one) => {
-      if (isStale(one, state)) this.#touches.countUnknown()
-      for (const { touch, onError } of one.effects) {
-        if (touch && !one.isFresh) this.#touches.count(touch)
-        if (onError) this.#touches.expose(onError)
-      }
-      one.isFresh = false
+    if (isUnknown(name, state)) this.#findUnknown(at)
+    this.#eachMeaning(statement, segment, at, (one) => {
+      if (isStale(one, state)) this.#findUnknown(at)
+      for (const { touch, onError } of one.effects) this.#find(touch, onError, at)
     })
   }
 
+  #find(touch: Touch | undefined, onError: Touch | undefined, at: number | undefined): void {
+    if (touch) this.#runs.find(touch, at)
+    if (onError) this.#touches.expose(onError, this.#runs.segment)
+  }
+
+  /** It may touch anything. */
+  #findUnknown(at?: number): void {
+    for (const { touch } of unparsed) if (touch) this.#runs.find(touch, at)
+  }
+
   /** Every statement that the server may run under the name. One sent in this segment is certain: if it failed, so will the run. */
-  #eachMeaning(head: PreparedStatement, segment: number, visit: (one: PreparedStatement) => void): void {
+  #eachMeaning(
+    head: PreparedStatement,
+    segment: number,
+    at: number | undefined,
+    visit: (one: PreparedStatement) => void,
+  ): void {
     let count = 0
     for (let one: PreparedStatement | undefined = head; one; one = one.previous) {
       while (one.previous?.state === 'gone') one.previous = one.previous.previous
       if (one.state === 'gone') continue
       if (++count > maxMeanings) {
-        this.#touches.countUnknown()
+        this.#findUnknown(at)
         return
       }
       visit(one)

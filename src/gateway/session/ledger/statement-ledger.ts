@@ -1,3 +1,4 @@
+import { type Failure, PendingRuns, readFailure } from '../../audit/pending-runs.ts'
 import type { SessionTouches } from '../../audit/session-touches.ts'
 import type { StatementEffect } from '../../audit/touch.ts'
 import type { SentText } from '../../rewrite/text-analysis.ts'
@@ -14,6 +15,8 @@ const maxUnsettled = 10_000
  * they fail in a failed transaction.
  */
 const maxRenewals = 16
+/** An error that was not read may be any. */
+const unreadFailure: Failure = { isDenial: false, mayShow: true }
 
 /**
  * The statements that a session has sent to its server and those that the server has prepared for it.
@@ -26,6 +29,7 @@ const maxRenewals = 16
 export class StatementLedger {
   readonly #touches: SessionTouches
   readonly #statements = new PreparedStatements()
+  readonly #pending: PendingRuns
   readonly #runs: RunCounter
   readonly #settings = new SettingsReport()
   readonly #pipeline = new Pipeline((statement) => {
@@ -40,7 +44,11 @@ export class StatementLedger {
 
   constructor(touches: SessionTouches) {
     this.#touches = touches
-    this.#runs = new RunCounter(touches, this.#statements)
+    this.#pending = new PendingRuns(
+      (touch) => touches.count(touch),
+      () => this.#pipeline.isMixed,
+    )
+    this.#runs = new RunCounter(touches, this.#pending, this.#statements)
   }
 
   get isAwaited(): boolean {
@@ -68,17 +76,17 @@ export class StatementLedger {
     this.#segment++
     if (state.isUnmasked) this.#statements.missNames()
     const prepares = this.#runs.runQuery(effects, state, this.#segment, !this.#pipeline.isMixed)
+    this.#pending.sendQuery()
     this.#endSegment()
     this.#pipeline.sendLast(moved, prepares)
   }
 
   /** A query of the gateway's own, which the client does not hear of. */
   sendOwnQuery(): void {
-    this.#touches.endSegment()
+    this.#pending.endSegment()
     this.#pipeline.sendOwn()
   }
 
-  /** The statement counts as touched even if the client is never seen to run it. */
   sendParse(
     name: string,
     effects: readonly StatementEffect[],
@@ -87,7 +95,6 @@ export class StatementLedger {
   ): void {
     this.#hasMoved ||= moved !== undefined
     if (state.isUnmasked) this.#statements.missNames()
-    if (effects.length > 0) this.#runs.runText(effects, state, this.#segment)
     if (isUnknown(name, state)) {
       this.#pipeline.sendParse(moved, this.#statements.addNameless())
       return
@@ -109,17 +116,15 @@ export class StatementLedger {
   /** A Parse that is too long to be read: any name may mean it. */
   sendUnreadParse(effects: readonly StatementEffect[], state: ReadingState): void {
     this.#touches.statements++
-    this.#runs.runText(effects, state, this.#segment)
     const { version, path = unknownPath } = state
     this.#statements.addUnread({ effects, version, path }, this.#segment)
     this.#pipeline.sendParse(undefined)
   }
 
-  /** A Bind that is too long to be read: it may run any statement. */
+  /** A Bind that is too long to be read: it may run any statement, by a portal of any name. */
   sendUnreadBind(effects: readonly StatementEffect[], state: ReadingState): void {
-    this.#touches.statements++
     this.#runs.runText(effects, state, this.#segment)
-    this.sendExecute()
+    this.#bind(true)
   }
 
   /** The statement whose name begins at `start`, as it was sent last. */
@@ -127,17 +132,24 @@ export class StatementLedger {
     return this.#statements.find(bytes, start)
   }
 
-  /** Runs for every execution. */
-  sendBind(statement: PreparedStatement | undefined, state: ReadingState): void {
-    this.#touches.statements++
-    this.#pipeline.sendOpen()
+  /** Runs for every execution. `isNamed`: to a portal that has a name. */
+  sendBind(statement: PreparedStatement | undefined, state: ReadingState, isNamed = false): void {
     const run = statement ?? this.#statements.unread
     if (run) this.#runs.runPrepared(run, state, this.#segment)
+    this.#bind(isNamed)
+  }
+
+  #bind(isNamed: boolean): void {
+    this.#touches.statements++
+    this.#pipeline.sendOpen()
+    if (this.#pipeline.isSkipping && !this.#pipeline.isMixed) this.#pending.skip()
+    this.#pending.sendBind(isNamed)
     this.#settings.run()
   }
 
-  sendExecute(): void {
+  sendExecute(isNamed = false): void {
     this.#pipeline.sendOpen()
+    this.#pending.sendExecute(isNamed)
     this.#settings.run()
   }
 
@@ -181,9 +193,8 @@ export class StatementLedger {
     return !this.#pipeline.isSkipping && !this.#pipeline.isMixed
   }
 
-  /** The gateway has read the statement under the masks of now: what it touches counts again. */
+  /** The gateway has read the statement under the masks of now. */
   readAgain(statement: PreparedStatement, effects: readonly StatementEffect[], state: ReadingState): void {
-    if (effects.length > 0) this.#runs.runText(effects, state, this.#segment)
     statement.readAgain({ effects, version: state.version, path: state.path ?? unknownPath })
   }
 
@@ -209,7 +220,8 @@ export class StatementLedger {
 
   /** `isIdle`: no transaction is open. */
   hearReady(isIdle = false): void {
-    this.#touches.hearReady(isIdle, this.#pipeline.ready())
+    this.#pending.hearReady(this.#pipeline.ready())
+    if (isIdle) this.#touches.hearIdle(this.#pending.over)
     if (!this.#pipeline.isDone) return
     this.#settings.ready()
     this.#segment++
@@ -234,6 +246,21 @@ export class StatementLedger {
     return isRenewal
   }
 
+  /** BindComplete. */
+  hearBound(): void {
+    this.#pending.hearBound()
+  }
+
+  /** Rows, data of a COPY or a notice passed to the client. */
+  hearShown(): void {
+    this.#pending.hearShown()
+  }
+
+  /** A statement of a query, or an Execute, is done. */
+  hearDone(): void {
+    this.#pending.hearDone()
+  }
+
   /** By SQL, a name came to mean a statement. */
   hearPrepare(): void {
     const statement = this.#pipeline.answeredPrepare()
@@ -253,14 +280,24 @@ export class StatementLedger {
   /** The same error about the client's own text; undefined: it is as it came. */
   hearError(frame: Buffer): Buffer | undefined {
     const corrected = this.#pipeline.correct(frame, this.#hasMoved)
-    this.missError()
+    this.#fail(readFailure(corrected ?? frame))
     return corrected
   }
 
   /** An error that the client gets as it is. */
   missError(): void {
-    this.#touches.fail()
+    this.#fail(unreadFailure)
+  }
+
+  /** The session is over. */
+  end(): void {
+    this.#pending.settleAll()
+  }
+
+  #fail(failure: Failure): void {
+    if (failure.mayShow) this.#touches.fail()
     this.#pipeline.failed()
+    this.#pending.hearError(failure)
   }
 
   /** A client that always has something under way never settles anything. */
@@ -273,7 +310,7 @@ export class StatementLedger {
   }
 
   #endSegment(): void {
-    this.#touches.endSegment()
+    this.#pending.endSegment()
     this.#settings.end()
     this.#segment++
   }

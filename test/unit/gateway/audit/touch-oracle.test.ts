@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import fc from 'fast-check'
 import pg from 'pg'
 import { createMaskedDatabase } from '../../../support/masked-database.ts'
-import { forUsualCluster } from '../../../support/postgres.ts'
+import { forEachCluster } from '../../../support/postgres.ts'
 import { cases } from './touch-cases.ts'
 import { statement } from './touch-grammar.ts'
 import { maskedRole, touched } from './touch-scene.ts'
@@ -55,7 +55,7 @@ const more = [
 ]
 
 /** PostgreSQL knows best: who may read all but one column is denied where that one is read. */
-forUsualCluster((cluster) => {
+forEachCluster((cluster) => {
   describe('what a statement touches, asked of PostgreSQL', () => {
     let target: Awaited<ReturnType<typeof createMaskedDatabase>>
     let client: pg.Client

@@ -1,4 +1,4 @@
-import type { MaskedRelation, WatchedColumn, WatchedRelation } from '../../../../src/gateway/ports.ts'
+import type { MaskedRelation, WatchedColumn, WatchedRelation } from '../../../../src/contracts/role-masks.ts'
 import { MaskMap } from '../../../../src/gateway/rewrite/mask-map.ts'
 import { rewriteText } from '../../../../src/gateway/rewrite/rewrite.ts'
 

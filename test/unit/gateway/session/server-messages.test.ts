@@ -32,8 +32,8 @@ function prepareTwice(...answers: readonly Buffer[]) {
   for (const frame of [message('C', 'PREPARE\0'), message('Z', 'I')]) hear(frame)
   ledger.sendQuery([{ touch: touch('second'), prepares: 's', executes: [] }], state)
   answers.forEach(hear)
-  touches.take()
-  for (let run = 0; run < 2; run++) ledger.sendQuery([{ executes: ['s'] }], state)
+  ledger.sendQuery([{ executes: ['s'] }], state)
+  ledger.end()
   return touches.take().touches.map(({ raw, count }) => `${raw} ${count}`)
 }
 

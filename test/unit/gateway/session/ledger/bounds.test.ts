@@ -76,8 +76,11 @@ describe('what a session makes the gateway keep', () => {
       const held = names.filter((name) => find(name)?.effects !== unparsed)
       assert.ok(held.length > 50 && held.length * JSON.stringify(columns).length < 4 << 20, `${held.length}`)
       assert.deepEqual(held, names.slice(0, held.length))
-      touches.take()
-      for (let run = 0; run < 2; run++) for (const name of names) ledger.sendBind(find(name), state)
+      for (const name of names) {
+        ledger.sendBind(find(name), state)
+        ledger.sendExecute()
+      }
+      ledger.end()
       assert.deepEqual(
         touches.take().touches.map(({ kind, count }) => [kind, count]),
         [
@@ -90,6 +93,21 @@ describe('what a session makes the gateway keep', () => {
       ledger.hearReady()
       ledger.sendQuery(prepare(1, columns), state)
       assert.notEqual(find('a')?.effects, unparsed)
+    })
+
+    await t.test('runs whose answers are pending', () => {
+      const { ledger, touches } = open()
+      const queries = (count: number, columns: readonly string[]) => {
+        const touch = touchOf('SELECT', { ...nothingFound(), raw: new Set(columns) })
+        for (let query = 0; query < count; query++) ledger.sendQuery([{ touch, executes: [] }], state)
+        const [counted] = touches.take().touches
+        return counted?.count ?? 0
+      }
+      // Beyond, they count before they are answered.
+      assert.equal(queries(10_100, ['a']), 100)
+      ledger.end()
+      touches.take()
+      assert.equal(queries(10, ['a'.repeat(1_000_000)]), 7)
     })
 
     await t.test('statements of PREPARE whose answers cannot be told apart', () => {

@@ -11,11 +11,12 @@ import { runs } from '../../../../support/runs.ts'
  * server go on by a message.
  */
 type Step = 'data' | 'end' | 'sync' | 'answer' | `${'query' | 'execute'} ${'runs' | 'fails' | 'copies'}`
-type Answer = 'complete' | 'copyIn' | 'error' | 'ready'
+type Answer = 'complete' | 'bound' | 'done' | 'copyIn' | 'error' | 'ready'
 
 /** PostgreSQL as far as errors, Sync and COPY go. */
 class ModelServer {
   readonly failed: number[] = []
+  readonly done: number[] = []
   readonly #queue: { readonly step: Step; readonly id: number }[] = []
   #isSkipping = false
   #copy: { readonly id: number; readonly isQuery: boolean } | undefined
@@ -34,9 +35,9 @@ class ModelServer {
     if (step === 'sync') return ['ready']
     if (this.#isSkipping || step === 'data' || step === 'end') return []
     const isQuery = step.startsWith('query')
-    const before: Answer[] = isQuery ? [] : ['complete']
+    const before: Answer[] = isQuery ? [] : ['complete', 'bound']
     if (step.endsWith('fails')) return [...before, ...this.#fail(id, isQuery)]
-    if (!step.endsWith('copies')) return isQuery ? ['ready'] : before
+    if (!step.endsWith('copies')) return [...before, ...this.#end(id, isQuery)]
     this.#copy = { id, isQuery }
     return [...before, 'copyIn']
   }
@@ -45,7 +46,12 @@ class ModelServer {
     if (step === 'sync') return []
     this.#copy = undefined
     if (step !== 'end') return this.#fail(copy.id, copy.isQuery)
-    return copy.isQuery ? ['ready'] : []
+    return this.#end(copy.id, copy.isQuery)
+  }
+
+  #end(id: number, isQuery: boolean): Answer[] {
+    this.done.push(id)
+    return isQuery ? ['done', 'ready'] : ['done']
   }
 
   #fail(id: number, isQuery: boolean): Answer[] {
@@ -57,20 +63,23 @@ class ModelServer {
 
 const state = { version: 1, path: 'public' }
 
-/** Returns the statements whose errors were counted, and those about which the server sent an error. */
+/** Returns the statements whose errors and reads were counted, and those that failed and that were done. */
 function play(steps: readonly Step[]) {
   const touches = new SessionTouches(() => {})
   const ledger = new StatementLedger(touches)
   const server = new ModelServer()
   const hear = (answer: Answer) => {
     if (answer === 'complete') ledger.hearComplete()
+    else if (answer === 'bound') ledger.hearBound()
+    else if (answer === 'done') ledger.hearDone()
     else if (answer === 'copyIn') ledger.hearCopyIn()
     else if (answer === 'error') ledger.missError()
     else ledger.hearReady(true)
   }
   for (const [id, step] of steps.entries()) {
     const onError = touchOf('UPDATE', { ...nothingFound(), raw: new Set([`${id}`]) })
-    const effects = [{ onError, executes: [] }]
+    const touch = touchOf('UPDATE', { ...nothingFound(), masked: new Set([`${id}`]) })
+    const effects = [{ touch, onError, executes: [] }]
     if (step === 'answer') {
       server.answer()?.forEach(hear)
       continue
@@ -86,8 +95,11 @@ function play(steps: readonly Step[]) {
     server.send(step, id)
   }
   for (let answers = server.answer(); answers; answers = server.answer()) answers.forEach(hear)
-  const counted = new Set(touches.take().touches.flatMap(({ raw }) => raw.map(Number)))
-  return { counted, failed: new Set(server.failed) }
+  ledger.end()
+  const found = touches.take().touches
+  const counted = new Set(found.flatMap(({ raw }) => raw.map(Number)))
+  const read = new Set(found.flatMap(({ masked }) => masked.map(Number)))
+  return { counted, failed: new Set(server.failed), read, done: new Set(server.done) }
 }
 
 const writes = ['query', 'execute'].flatMap((how) =>
@@ -105,11 +117,12 @@ const attacks: Step[][] = [
 ]
 
 describe('errors of transactions that are over', () => {
-  test('no error is missed, whatever the server skips or ignores', () => {
+  test('no error and no read is missed, whatever the server skips or ignores', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-        const { counted, failed } = play(steps)
+        const { counted, failed, read, done } = play(steps)
         for (const id of failed) assert.ok(counted.has(id), `${steps[id]} at ${id} failed`)
+        for (const id of done) assert.ok(read.has(id), `${steps[id]} at ${id} ran`)
       }),
       { numRuns: runs(10_000) },
     )
@@ -117,8 +130,9 @@ describe('errors of transactions that are over', () => {
 
   test('nor behind a Sync that the server reads after its COPY failed', () => {
     for (const steps of attacks) {
-      const { counted, failed } = play(steps)
+      const { counted, failed, read, done } = play(steps)
       for (const id of failed) assert.ok(counted.has(id), `${steps.slice(-10)}`)
+      for (const id of done) assert.ok(read.has(id), `${steps.slice(-10)}`)
     }
   })
 

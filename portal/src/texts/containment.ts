@@ -1,0 +1,18 @@
+export const containment = {
+  title: 'Roles that masks do not contain',
+  hint: 'These database roles can get around the masks. Each statement ends one reason; an exemption ends them all.',
+  emptyTitle: 'The masks contain every role',
+  emptyHint: 'While masking is off or only observed, no role is judged.',
+  short: 'Not contained',
+  through: (role: string) => `through ${role}`,
+  statementOf: (role: string) => `Statement for ${role}`,
+  exemptAlone: 'Only an exemption ends this.',
+  more: (count: number) => `${count.toLocaleString()} more`,
+  notContained: (role: string) => `${role} would not be contained`,
+  setting: 'Roles that masks would not contain',
+  settings: { report: 'Report', refuse: 'Refuse' },
+  settingTitle: 'Change what becomes of roles that are not contained',
+  settingHint: 'Refuse stops changes that add masks, or end exemptions, while a role is not contained.',
+  settingDone: 'The setting was changed.',
+  allContained: 'All contained',
+} as const

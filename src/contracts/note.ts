@@ -1,0 +1,22 @@
+/** A message for operators about a rule, a relation or a role. */
+export interface Note {
+  readonly code:
+    | 'ColumnMissing'
+    | 'ColumnRenamed'
+    | 'ExemptNameTaken'
+    | 'ExemptsNoRole'
+    | 'ExemptsNothing'
+    | 'FunctionDoesNotFit'
+    | 'LoginRole'
+    | 'MappedRole'
+    | 'Locked'
+    | 'NoTwin'
+    | 'NotClosed'
+    | 'NotMasked'
+    | 'OpenSession'
+    | 'StandbyBehind'
+    | 'ForeignServer'
+    | 'RowSecurity'
+  readonly target: string
+  readonly message: string
+}

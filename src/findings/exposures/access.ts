@@ -1,0 +1,147 @@
+import { quoteIdentifier } from '../../db/quote.ts'
+import { aclEntries } from './acl-entries.ts'
+import { type ExposureKind, kind, type Scene } from './exposure.ts'
+import { type AclEntry, writeRevoke } from './revoke-remedy.ts'
+
+const everybodyExempt = kind<object>({
+  code: 'EverybodyExempt',
+  severity: 'high',
+  meaning: 'the policy exempts `public`',
+  read: ({ book }) => (book.listed.some((name) => name.toLowerCase() === 'public') ? [{}] : []),
+  describe: (_, { masked }) => ({
+    objects: masked.filter(({ hasRules }) => hasRules),
+    explanation: [
+      "The policy exempts 'public', which is every role: no role sees masks.",
+      "Take 'public' out of the exempt principals.",
+    ],
+  }),
+})
+
+interface Membership {
+  readonly member: string
+  readonly role: string
+  readonly grantor: string | null
+}
+
+interface MemberRow {
+  readonly role: string
+  readonly roles: readonly string[]
+  readonly memberships: readonly Membership[]
+}
+
+const list = (roles: readonly string[]) => roles.map(quoteIdentifier).join(', ')
+
+/** As the policy says, and easily forgotten: a role is exempt with all its members. */
+const exemptMember = kind<MemberRow>({
+  code: 'ExemptMember',
+  severity: 'low',
+  meaning: 'members of an exempt role are exempt with it',
+  async read({ sql, book, self, twinOwners }) {
+    const memberships = await sql<Membership[]>`
+      select m.rolname::text as member, g.rolname::text as role, b.rolname::text as grantor
+      from pg_catalog.pg_auth_members a join pg_catalog.pg_roles m on m.oid = a.member
+      join pg_catalog.pg_roles g on g.oid = a.roleid left join pg_catalog.pg_roles b on b.oid = a.grantor
+      where g.rolname = any(${book.listed}::text[]) order by 1, 2, 3`
+    const known = new Set([...book.listed, self, ...twinOwners])
+    const members = [...book.roles.values()].filter(
+      ({ name, superuser, excess }) => !superuser && !known.has(name) && excess.includes('NOLOGIN'),
+    )
+    return book.listed.map((role) => ({
+      role,
+      roles: members.map(({ name }) => name).filter((name) => book.reaches(name, role)),
+      memberships: memberships.filter(
+        (one) => one.role === role && one.member !== self && !book.listed.includes(one.member),
+      ),
+    }))
+  },
+  describe: ({ role, roles, memberships }, { version }) => ({
+    objects: [{ kind: 'role', name: quoteIdentifier(role) }],
+    explanation: [
+      `The policy exempts ${quoteIdentifier(role)}, and with it its members:`,
+      `${list(roles)} can see raw values.`,
+    ],
+    remedy: memberships.map((one) => revokeRole(one, version)).join(';\n') || null,
+  }),
+})
+
+/** Since 16 a membership is revoked by its grantor. */
+function revokeRole({ member, role, grantor }: Membership, version: number): string {
+  const by = version >= 160000 && grantor !== null ? ` GRANTED BY ${quoteIdentifier(grantor)}` : ''
+  return `REVOKE ${quoteIdentifier(role)} FROM ${quoteIdentifier(member)}${by} CASCADE`
+}
+
+/** A table that cannot be masked is listed whether roles read it now or not, a copy or a view for its readers. */
+const notMasked = kind<{ relation: Scene['unmanaged'][number]; roles: readonly string[] }>({
+  code: 'NotMasked',
+  severity: 'high',
+  meaning: 'the binding cannot act for the owner of a relation that shows raw values',
+  read: ({ unmanaged, book }) =>
+    unmanaged.map((relation) => {
+      // The owner of a view sees by it what it sees anyway.
+      const holders = relation.holdsData ? [relation.owner, ...relation.grantees] : relation.grantees
+      const readers = book.watched.filter(
+        (role) =>
+          (relation.holdsData || !book.roles.get(role)?.superuser) &&
+          holders.some((one) => one === null || book.reaches(role, one)),
+      )
+      return { relation, roles: relation.hasRules && readers.length === 0 ? book.watched : readers }
+    }),
+  describe: ({ relation, roles }, { self, book }) => {
+    const owner = quoteIdentifier(relation.owner)
+    const own = quoteIdentifier(self)
+    const changeOwner = `ALTER ${relation.kind.toUpperCase()} ${relation.name} OWNER TO ${own}`
+    const blame = `the role of the binding cannot act for its owner ${owner}: ${list(roles)} read it raw.`
+    if (!relation.holdsData)
+      return {
+        objects: [relation],
+        explanation: [
+          `It reads masked columns with the rights of ${owner}, and ${blame}`,
+          'Revoke it, or give it to an owner of the masked tables: it has a masked twin then.',
+        ],
+        remedy: relation.remedy,
+      }
+    // A member of a superuser can do all that it can.
+    const canJoin = relation.hasRules && !book.roles.get(relation.owner)?.superuser
+    return {
+      objects: [relation],
+      explanation: relation.hasRules
+        ? [`A rule masks it, but ${blame}`]
+        : [`It was filled from masked columns, and ${blame}`, 'Drop it, or change its owner.'],
+      remedy: canJoin ? `GRANT ${owner} TO ${own}` : changeOwner,
+    }
+  },
+})
+
+/** Default privileges open every new table of a role to others at once. */
+const defaultPrivileges = kind<{ owner: string; schema: string | null; acl: readonly AclEntry[] }>({
+  code: 'DefaultPrivileges',
+  severity: 'low',
+  meaning: 'new tables can be read until the next audit',
+  read: ({ sql, oids }) => sql`
+    select o.rolname::text as owner, n.nspname::text as schema, ${aclEntries(sql, sql`d.defaclacl`, ['SELECT'])} as acl
+    from pg_catalog.pg_default_acl d join pg_catalog.pg_roles o on o.oid = d.defaclrole
+    left join pg_catalog.pg_namespace n on n.oid = d.defaclnamespace
+    where d.defaclobjtype = 'r' and ${oids.length} > 0 and (d.defaclnamespace = 0 or exists (select 1
+      from pg_catalog.pg_class c where c.relnamespace = d.defaclnamespace and c.oid = any(${oids}::oid[])))
+    order by 1, 2`,
+  describe: ({ owner, schema, grantees }) => {
+    const creator = quoteIdentifier(owner)
+    const place = schema === null ? '' : ` IN SCHEMA ${quoteIdentifier(schema)}`
+    const prefix = `ALTER DEFAULT PRIVILEGES FOR ROLE ${creator}${place} `
+    return {
+      objects: [{ kind: 'default privileges', name: `${creator}${place}` }],
+      explanation: [
+        `Every table that ${creator} creates${schema === null ? '' : ' in this schema'} is open to these roles:`,
+        'a masked table that is dropped and made again, or a copy of one, is open until the service looks next.',
+      ],
+      remedy: writeRevoke({ ...grantees, on: 'TABLES', prefix }),
+    }
+  },
+})
+
+export const accessKinds: readonly ExposureKind[] = [
+  everybodyExempt,
+  exemptMember,
+  notMasked,
+  defaultPrivileges,
+]

@@ -1,0 +1,132 @@
+import type { Exposure, NamedObject } from '../../contracts/inspection.ts'
+import type { Tx } from '../../db/transaction.ts'
+import type { AclEntry, Lost } from './revoke-remedy.ts'
+import type { RoleBook } from './role-book.ts'
+
+/** The grantees of an access control list that are to see masks. */
+export interface Grantees {
+  /** As a list for a REVOKE. */
+  readonly list: string
+  readonly privileges: readonly string[]
+  /** What exempt roles lose with it. */
+  readonly lost: Lost
+  /** The masked roles that hold the privilege thereby. */
+  readonly roles: readonly string[]
+}
+
+export interface HiddenColumn {
+  readonly number: number
+  readonly name: string
+}
+
+/** A relation that is under a mask, and its hidden columns. */
+export interface MaskedRelation extends NamedObject {
+  readonly oid: number
+  readonly bareName: string
+  readonly owner: string
+  readonly hidden: readonly HiddenColumn[]
+  /** Its data is its own: a table, a partition, a foreign table, a materialized view. */
+  readonly holdsData: boolean
+  /** It has rules itself, unlike a view over it. */
+  readonly hasRules: boolean
+}
+
+/** `grantees`: null is PUBLIC. `remedy`: the statements that take SELECT from them. */
+export interface UnmanagedRelation extends MaskedRelation {
+  readonly grantees: readonly (string | null)[]
+  readonly remedy: string
+}
+
+/** A function or procedure with a body in a language. */
+export interface Routine {
+  readonly id: number
+  /** Without quotes, as the text of another function may have it. */
+  readonly bareName: string
+  readonly schema: string
+  readonly owner: string
+  readonly kind: 'function' | 'procedure'
+  readonly language: string
+  readonly definer: boolean
+  /** Its first part, where it is long; empty for a body in standard SQL, and where all texts together are too long. */
+  readonly text: string
+  readonly isCut: boolean
+  /** PostgreSQL looks names in it up when it runs. */
+  readonly isText: boolean
+  /** Its own `search_path`. */
+  readonly path: string | null
+  /** Relations and functions that its body depends on; known for bodies in standard SQL. */
+  readonly reads: readonly number[]
+  readonly calls: readonly number[]
+  /** Null unless it runs with the rights of a role that sees raw values. */
+  readonly definerOf: DefinerFacts | null
+}
+
+interface DefinerFacts {
+  readonly signature: string
+  /** Of EXECUTE. */
+  readonly acl: readonly AclEntry[]
+  /** A trigger, or an event trigger, calls it. */
+  readonly isFired: boolean
+}
+
+/** The masked database as every kind of exposure sees it. */
+export interface Scene {
+  readonly sql: Tx
+  readonly version: number
+  /** The role of the binding: it has to be able to see the columns that it masks. */
+  readonly self: string
+  /** Roles that own twins of tables. */
+  readonly twinOwners: readonly string[]
+  readonly masked: readonly MaskedRelation[]
+  readonly oids: readonly number[]
+  /** Oids of the relations that have rules themselves. */
+  readonly tables: readonly number[]
+  /** The hidden columns, as two lists for `unnest`. */
+  readonly hidden: { readonly oids: readonly number[]; readonly numbers: readonly number[] }
+  /** Relations with raw values that the role of the binding may not touch, and the grantees that are to see masks. */
+  readonly unmanaged: readonly UnmanagedRelation[]
+  readonly byOid: ReadonlyMap<number, MaskedRelation>
+  readonly book: RoleBook
+  readonly routines: readonly Routine[]
+  /** Exempt roles that need a grant where PUBLIC loses a privilege on what this role owns. */
+  keepersOf(owner: string): readonly string[]
+}
+
+/** Fields of a row that the runner resolves. A row that does not resolve is no exposure. */
+export interface Findings {
+  /** Of a masked relation: resolved to `relation`. */
+  readonly oid?: number
+  /** Column numbers of that relation: resolved to `column`, the first hidden one among them. */
+  readonly keys?: readonly number[]
+  /** An access control list: resolved to `grantees`, those of its grantees that are to see masks. */
+  readonly acl?: readonly AclEntry[]
+  /** The owner of what the list is about; that of the relation unless given. */
+  readonly owner?: string
+  /** Masked roles concerned; a row with an empty list is no exposure. */
+  readonly roles?: readonly string[]
+}
+
+type Resolved<R> = R &
+  (R extends { readonly oid: number } ? { readonly relation: MaskedRelation } : unknown) &
+  (R extends { readonly keys: readonly number[] } ? { readonly column: HiddenColumn } : unknown) &
+  (R extends { readonly acl: readonly AclEntry[] } ? { readonly grantees: Grantees } : unknown)
+
+export interface Description extends Partial<Pick<Exposure, 'severity' | 'roles' | 'remedy' | 'rule'>> {
+  readonly objects: Exposure['objects']
+  readonly explanation: readonly string[]
+}
+
+/** One kind of exposure: a query, and the words for a row of it. The query runs in a read-only transaction. */
+export interface ExposureKind<R extends Findings = Findings> {
+  readonly code: string
+  readonly severity: Exposure['severity']
+  /** One line of docs/exposures.md. */
+  readonly meaning: string
+  read(scene: Scene): readonly R[] | PromiseLike<readonly R[]>
+  describe(row: Resolved<R>, scene: Scene): Description
+}
+
+/** Forgets the type of the rows: `read` and `describe` of one kind agree about it, and nothing else sees them. */
+export function kind<R extends Findings>(definition: ExposureKind<R>): ExposureKind {
+  return definition as unknown as ExposureKind
+}

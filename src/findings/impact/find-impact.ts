@@ -1,0 +1,167 @@
+import type { Impact, LiveSession, RoleImpact } from '../../contracts/inspection.ts'
+import type { Database } from '../../db/database.ts'
+import { quoteIdentifier } from '../../db/quote.ts'
+import type { Sql } from '../../db/sql.ts'
+import { capNotes } from '../../masks/control/states/cap-notes.ts'
+import { listExemptNames } from '../../masks/held-roles.ts'
+import { everybody } from '../../masks/names.ts'
+import type { Claimant } from '../../masks/read/claim.ts'
+import { type PolicySource, type TurnResult, takeTurn } from '../../masks/turn.ts'
+import type { Scene } from '../exposures/exposure.ts'
+import { begin, setScene } from '../exposures/find-exposures.ts'
+import { canLogIn } from '../exposures/role-book.ts'
+import { readersOf } from '../exposures/routines.ts'
+
+/** A function may have a hundred arguments of types with long names. */
+const longestSignature = 1000
+
+/** Says what enforcing the policy would do. Reads alone: the plan is made in a transaction that is rolled back. */
+export async function findImpact(
+  database: Database,
+  policy: PolicySource,
+  claimant: Claimant,
+): Promise<Impact> {
+  const result = await takeTurn(database, policy, { dryRun: true, claimant })
+  return database.transaction(async (sql) => {
+    await sql.unsafe(begin)
+    const scene = await setScene(sql, result)
+    const lost = await readLost(scene, result)
+    const sessions = await readSessions(sql, [...lost.keys()])
+    const functions = await readFunctions(scene, [...lost.keys()])
+    const roles = [...lost].map(
+      ([role, relations]): RoleImpact => ({
+        role,
+        canLogIn: canLogIn(scene.book.roles, role),
+        sessions: sessions.filter((session) => session.role === role),
+        relations,
+        functions: (functions.get(role) ?? []).map(({ name, runsAsOwner }) => ({ name, runsAsOwner })),
+      }),
+    )
+    return {
+      roles: roles.sort((one, other) => other.sessions.length - one.sessions.length),
+      ended: await readWithdrawn(sql, result),
+      reading: await readOldReaders(sql, result),
+      closed: listClosed(result),
+      statements: result.steps.map(({ sql: text, why }) => ({ sql: text, why })),
+      notes: capNotes(result.notes),
+    }
+  })
+}
+
+/**
+ * The relations of which each role that is to see masks reads hidden columns now, by its own grants or inherited ones.
+ */
+async function readLost({ sql, version, hidden, self, twinOwners }: Scene, { snapshot, plan }: TurnResult) {
+  const readsAll =
+    version >= 140000 ? sql`or pg_catalog.pg_has_role(r.oid, 'pg_read_all_data', 'USAGE')` : sql``
+  const rows = await sql<{ role: string; oid: number; numbers: number[] }[]>`
+    select r.rolname::text as role, c.oid::int8 as oid, array_agg(h.number::int4 order by h.number) as numbers
+    from unnest(${hidden.oids}::int8[]::oid[], ${hidden.numbers}::int2[])
+      as h(relation, number)
+    join pg_catalog.pg_class c on c.oid = h.relation
+    join pg_catalog.pg_roles r on not r.rolsuper and r.rolname !~ '^pg_'
+      and r.rolname <> all(${[self, ...twinOwners]}::text[])
+      and r.rolname <> all(${listExemptNames(snapshot)}::text[])
+    where not (pg_catalog.pg_has_role(r.oid, c.relowner, 'USAGE') ${readsAll})
+      and pg_catalog.has_schema_privilege(r.oid, c.relnamespace, 'USAGE')
+      and pg_catalog.has_column_privilege(r.oid, c.oid, h.number, 'SELECT')
+    group by 1, 2, c.relname order by 1, c.relname`
+  const wanted = new Map(plan.masked.map((one) => [one.relation.oid, one]))
+  const lost = new Map<string, RoleImpact['relations'][number][]>()
+  for (const { role, oid, numbers } of rows) {
+    const one = wanted.get(oid)
+    if (!one) continue
+    const { relation, twin } = one
+    const list = lost.get(role) ?? []
+    lost.set(role, list)
+    list.push({
+      relation: nameRelation(relation.schema, relation.name),
+      kind: relation.kind,
+      columns: relation.columns.filter(({ number }) => numbers.includes(number)).map(({ name }) => name),
+      twin: twin && nameRelation(twin.schema, twin.name),
+    })
+  }
+  return lost
+}
+
+async function readSessions(sql: Sql, roles: readonly string[]): Promise<LiveSession[]> {
+  return await sql<LiveSession[]>`
+    select ${sessionColumns(sql)} from pg_catalog.pg_stat_activity a
+    where a.datname = current_database() and a.usename = any(${roles}::text[]::name[])
+    order by a.backend_start, a.pid`
+}
+
+function sessionColumns(sql: Sql) {
+  return sql`
+    a.pid::int4 as pid, coalesce(a.usename::text, a.usesysid::text) as role,
+    coalesce(a.application_name, '') as application,
+    pg_catalog.host(a.client_addr) as address,
+    to_char(a.backend_start at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as since`
+}
+
+async function readFunctions(scene: Scene, roles: readonly string[]) {
+  const { sql, routines } = scene
+  const readers = readersOf(scene)
+  const definers = new Map(routines.filter(({ id }) => readers.has(id)).map((one) => [one.id, one.definer]))
+  const rows = await sql<{ role: string; id: number; name: string }[]>`
+    select r.rolname::text as role, p.id, pg_catalog.left(p.id::oid::regprocedure::text, ${longestSignature}) as name
+    from unnest(${[...definers.keys()]}::int8[]) as p(id)
+    join pg_catalog.pg_roles r on r.rolname = any(${roles}::text[])
+    where pg_catalog.has_function_privilege(r.oid, p.id::oid, 'EXECUTE') order by 1, 2`
+  return Map.groupBy(
+    rows.map(({ role, id, name }) => ({ role, name, runsAsOwner: definers.get(id) ?? false })),
+    ({ role }) => role,
+  )
+}
+
+/** Sessions that `finish` would list and `findSessions` find: an open cursor would go on returning raw rows. */
+async function readWithdrawn(sql: Sql, { snapshot, plan }: TurnResult) {
+  const { header, exempt: wanted } = snapshot
+  if (plan.masked.length === 0 || wanted.everybody || header === null) return []
+  const exempt = header.exempt
+  const before = header.exemptOids ?? []
+  const after = [...wanted.roles]
+  const isLosing = before.some((oid) => !after.includes(oid))
+  const sessions = await sql<LiveSession[]>`
+    select ${sessionColumns(sql)} from pg_catalog.pg_stat_activity a
+    left join pg_catalog.pg_roles r on r.oid = a.usesysid
+    where a.datname = current_database() and a.usesysid <> all(${after}::int8[]::oid[])
+      and (${exempt.includes(everybody)} or a.usesysid = any(${[...before]}::int8[]::oid[])
+        or ${isLosing} and r.oid is null)
+      and r.rolname is distinct from current_user and r.rolsuper is not true
+    order by a.backend_start, a.pid`
+  return sessions.map((session) => ({ ...session, reason: 'its role loses an exemption' }))
+}
+
+/**
+ * Transactions of masked roles that are open on a relation of which columns would be hidden: a cursor of theirs goes
+ * on reading.
+ */
+async function readOldReaders(sql: Sql, { snapshot, plan }: TurnResult) {
+  const rows = await sql<LiveSession[]>`
+    select distinct ${sessionColumns(sql)} from pg_catalog.pg_locks l
+    join pg_catalog.pg_stat_activity a on a.pid = l.pid and a.datname = current_database()
+      and a.usesysid is not null
+    left join pg_catalog.pg_roles r on r.oid = a.usesysid
+    where not coalesce(r.rolsuper or r.rolname = current_user
+      or r.rolname = any(${listExemptNames(snapshot)}::text[]), false)
+      and l.granted and l.relation = any(${[...plan.newlyHidden]}::int8[]::oid[]) order by pid`
+  return rows.map((session) => ({ ...session, statement: `SELECT pg_terminate_backend(${session.pid})` }))
+}
+
+function listClosed({ plan, notes }: TurnResult): Impact['closed'] {
+  return plan.masked
+    .filter(({ twin }) => twin === null)
+    .map(({ relation: { schema, name } }) => ({
+      relation: nameRelation(schema, name),
+      reason:
+        notes.find(({ target }) => target === `${schema}.${name}`)?.message ??
+        'The table is suspended, or what it reads has no twin.',
+    }))
+}
+
+/** As people write it: in quotes only where SQL needs them. */
+function nameRelation(schema: string, name: string): string {
+  const quote = (part: string) => (/^[a-z_][a-z0-9_$]*$/.test(part) ? part : quoteIdentifier(part))
+  return `${quote(schema)}.${quote(name)}`
+}

@@ -1,0 +1,42 @@
+import type { Fragment } from '../../db/query.ts'
+import type { Tx } from '../../db/transaction.ts'
+import { shadowPrefix } from '../../masks/names.ts'
+import { selectGuard } from '../../masks/read/find-guard.ts'
+
+const lookTimeoutMs = 1_500
+export const lockTimeoutMs = 500
+
+/**
+ * Refuses, for the whole transaction, what would run other roles' functions with our privileges: tables under row
+ * security, views and foreign tables.
+ */
+export async function prepare(tx: Tx): Promise<void> {
+  await tx.unsafe(`SET TRANSACTION READ ONLY; SET LOCAL search_path = pg_catalog, pg_temp; SET LOCAL row_security = off;
+    SET LOCAL restrict_nonsystem_relation_kind = 'view, foreign-table';
+    SET LOCAL statement_timeout = ${lookTimeoutMs}; SET LOCAL lock_timeout = ${lockTimeoutMs}`)
+}
+
+/** Of `pg_class c` and `pg_namespace n`. */
+export function isBrowsable(tx: Tx): Fragment {
+  return tx`
+    c.relkind in ('r', 'p') and not c.relispartition and c.relpersistence <> 't'
+      and n.nspname !~ '^(pg_|information_schema$)'
+      and n.oid is distinct from (select oid from (${selectGuard(tx)}) g)
+      and left(n.nspname, ${shadowPrefix.length}) <> ${shadowPrefix}
+      and not exists (select 1 from pg_catalog.pg_depend d where d.classid = 'pg_catalog.pg_class'::regclass
+        and d.objid = c.oid and d.deptype = 'e')`
+}
+
+/** Joins as `b` the type of the column `a`, or what its domain is over. */
+export function baseType(tx: Tx): Fragment {
+  return tx`
+    cross join lateral (
+      with recursive base as (
+        select t.oid, t.typname, t.typtype, t.typcategory, t.typbasetype, t.typelem from pg_catalog.pg_type t
+        where t.oid = a.atttypid
+        union all
+        select t.oid, t.typname, t.typtype, t.typcategory, t.typbasetype, t.typelem
+        from base join pg_catalog.pg_type t on t.oid = base.typbasetype where base.typtype = 'd'
+      ) select * from base where typtype <> 'd'
+    ) b`
+}

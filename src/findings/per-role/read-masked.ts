@@ -1,0 +1,189 @@
+import type { Homonym, MaskedRelation, RoleMasks, WatchedRelation } from '../../contracts/role-masks.ts'
+import type { Sql } from '../../db/sql.ts'
+import { findGuard } from '../../masks/read/find-guard.ts'
+import { readMaskVersion } from '../../masks/read/mask-version.ts'
+import type { ObservedColumn } from './read-sources.ts'
+import { readWatched } from './read-watched.ts'
+
+const ownSchemas = new Set(['pg_catalog', 'pg_toast'])
+
+/** Types without an operator by which rows could be grouped. */
+const incomparable = ['json', 'xml', 'point', 'line', 'lseg', 'box', 'path', 'polygon', 'circle', 'jsonpath']
+
+/** Another text with every change of masks, exemptions and rights to what is masked. */
+export async function readGatewayVersion(sql: Sql): Promise<string> {
+  return `${await readMaskVersion(sql)} ${await readGrantVersion(sql)}`
+}
+
+/**
+ * Another text as soon as privileges on masked relations or their owners change, memberships in roles, or which roles
+ * are superusers or create roles. Relations without a record do not count, such as tables to which only foreign keys
+ * lead. It is not a part of the version of the masks, as sessions at standbys end with that.
+ */
+async function readGrantVersion(sql: Sql): Promise<string> {
+  const guard = await findGuard(sql)
+  if (guard === null) return ''
+  const [row] = await sql<{ version: string }[]>`
+    select pg_catalog.concat_ws('/',
+      (select pg_catalog.concat(count(*), '.', sum(xmin::text::int8)) from pg_catalog.pg_auth_members),
+      (select pg_catalog.concat(sum(oid::int8) filter (where rolsuper), '.',
+        sum(oid::int8) filter (where rolcreaterole))
+        from pg_catalog.pg_roles),
+      (select pg_catalog.concat(sum(pg_catalog.hash_array_extended(c.relacl, c.oid::int8)), '.',
+          sum(pg_catalog.hashint8extended(c.relowner::int8, c.oid::int8)))
+        from ${sql(guard)}.relation g join pg_catalog.pg_class c on c.oid = g.oid),
+      (select sum(pg_catalog.hash_array_extended(a.attacl, (g.oid::int8 << 16) | a.attnum::int8))
+        from ${sql(guard)}.relation g join pg_catalog.pg_attribute a on a.attrelid = g.oid
+        where a.attnum > 0 and a.attacl is not null)) as version`
+  return row?.version ?? ''
+}
+
+/**
+ * The relations that each role has to read through twins: it may read the twin, but not every column of the relation
+ * itself. A role that sees raw values, for whatever reason, keeps doing so. `observed`: no relation moves, and these
+ * columns are watched.
+ */
+export async function readMaskedFor(
+  sql: Sql,
+  roles: readonly string[],
+  observed: readonly ObservedColumn[] | null = null,
+): Promise<ReadonlyMap<string, RoleMasks>> {
+  const found = new Map(
+    roles.map((role) => [
+      role,
+      {
+        relations: [] as MaskedRelation[],
+        watched: [] as readonly WatchedRelation[],
+        rows: [] as readonly (readonly string[])[],
+        watchedDigest: '',
+        homonyms: [] as Homonym[],
+        hides: [] as string[],
+      },
+    ]),
+  )
+  const guard = observed ? null : await findGuard(sql)
+  if (!observed && guard === null) return found
+  const relations = guard === null ? [] : await readMoved(sql, guard, roles)
+  for (const { role, ...relation } of relations) found.get(role)?.relations.push(relation)
+  const watched = await readWatched(sql, roles, guard, observed ?? [])
+  for (const [role, masked] of found) {
+    const seen = watched.get(role)
+    const facts = seen && {
+      watched: seen.watched,
+      rows: seen.rows,
+      watchedDigest: seen.digest,
+      roleOid: seen.roleOid,
+    }
+    Object.assign(masked, facts ?? { isUnknown: true })
+  }
+  // Some relations are watched for some roles alone. A name in a schema of PostgreSQL's own counts wherever it is
+  // found.
+  const names = new Map(
+    [...watched].map(([role, { watched: seen }]) => [
+      role,
+      new Set(seen.flatMap(({ schema, name }) => (ownSchemas.has(schema) ? [] : [name]))),
+    ]),
+  )
+  for (const { name } of relations) for (const own of names.values()) own.add(name)
+  const all = new Set([...names.values()].flatMap((own) => [...own]))
+  for (const { role, ...homonym } of await readHomonyms(sql, roles, [...all]))
+    if (names.get(role)?.has(homonym.name)) found.get(role)?.homonyms.push(homonym)
+  for (const { role, schemas } of guard === null ? [] : await readHidden(sql, guard, roles))
+    found.get(role)?.hides.push(...schemas)
+  return found
+}
+
+async function readMoved(sql: Sql, guard: string, roles: readonly string[]) {
+  return await sql<(MaskedRelation & { role: string })[]>`
+    with masked as (
+      select c.oid, n.nspname, c.relname, g.twin, c.relkind = 'r' and exists (
+          select 1 from pg_catalog.pg_inherits where inhparent = c.oid) as has_children,
+        pg_catalog.to_regclass(pg_catalog.format('%I.%I', g.twin->>'schema', g.twin->>'name')) as twin_oid
+      from ${sql(guard)}.relation g join pg_catalog.pg_class c on c.oid = g.oid
+      join pg_catalog.pg_namespace n on n.oid = c.relnamespace where g.twin is not null)
+    select r.rolname::text as role, m.nspname::text as schema, m.relname::text as name,
+      pg_catalog.jsonb_build_object('schema', m.twin->'schema', 'name', m.twin->'name') as twin,
+      m.has_children as "hasChildren",
+      array(select a.attname::text from pg_catalog.pg_attribute a where a.attrelid = m.oid and a.attnum > 0
+        and not a.attisdropped and a.attgenerated = '' order by a.attnum) as columns,
+      case when not m.has_children then array(select a.attname::text from pg_catalog.pg_attribute a
+        where a.attrelid = m.oid and a.attnum = any(k.columns) order by a.attnum) else '{}' end as key,
+      array(select a.attname::text from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid
+        where a.attrelid = m.oid and a.attnum > 0 and not a.attisdropped
+          and pg_catalog.ltrim(t.typname::text, '_') <> all(${incomparable}::text[])
+          -- A number that is drawn is another one in each row of a join.
+          and (t.typcategory <> 'N' or pg_catalog.has_column_privilege(r.oid, m.oid, a.attnum, 'SELECT'))
+        order by a.attnum) as dependent
+    from masked m join pg_catalog.pg_roles r on r.rolname = any(${roles}::text[])
+    left join lateral (
+      select c.conkey as columns from pg_catalog.pg_constraint c
+      where c.conrelid = m.oid and c.contype = 'p' and not c.condeferrable and not exists (
+        select 1 from pg_catalog.unnest(c.conkey) n (attnum)
+        where not pg_catalog.has_column_privilege(r.oid, m.oid, n.attnum, 'SELECT'))) k on true
+    where m.twin_oid is not null and pg_catalog.has_any_column_privilege(r.oid, m.twin_oid, 'SELECT')
+      and not (pg_catalog.has_table_privilege(r.oid, m.oid, 'SELECT') or not exists (
+        select 1 from pg_catalog.pg_attribute a where a.attrelid = m.oid and a.attnum > 0 and not a.attisdropped
+          and not pg_catalog.has_column_privilege(r.oid, m.oid, a.attnum, 'SELECT')))
+    order by 1, 2, 3`
+}
+
+async function readHidden(sql: Sql, guard: string, roles: readonly string[]) {
+  return await sql<{ role: string; schemas: string[] }[]>`
+    select r.rolname::text as role, array(
+      select ${guard}::text union select twin->>'schema' from ${sql(guard)}.relation where twin is not null
+      order by 1) as schemas
+    from pg_catalog.pg_roles r join pg_catalog.pg_namespace n on n.nspname = ${guard}
+    where r.rolname = any(${roles}::text[]) and not pg_catalog.pg_has_role(r.oid, n.nspowner, 'USAGE')`
+}
+
+/**
+ * Roles that a role may become and that are asked about one by one. Beyond, and for roles that can create others, it
+ * may be any.
+ */
+const maxRoles = 50
+
+/**
+ * The relations of these names that each role can find by a search path, itself or after SET ROLE, which the gateway
+ * does not follow. Memberships count whether or not they allow SET ROLE: an administrator of one can change that.
+ */
+async function readHomonyms(
+  sql: Sql,
+  roles: readonly string[],
+  names: readonly string[],
+): Promise<(Homonym & { readonly role: string })[]> {
+  const rows = await sql<{ role: string; schema: string; name: string; usable: boolean; named: boolean }[]>`
+    with recursive granted as (
+      select roleid, member from pg_catalog.pg_auth_members
+      union all select o.oid, d.datdba from pg_catalog.pg_database d
+      join pg_catalog.pg_roles o on o.rolname = 'pg_database_owner' where d.datname = pg_catalog.current_database()
+    ), reached (role, oid) as (
+      select r.oid, r.oid from pg_catalog.pg_roles r where r.rolname = any(${roles}::text[])
+      union select r.role, g.roleid from reached r join granted g on g.member = r.oid
+    ), becomes as materialized (
+      select r.role, pg_catalog.array_agg(o.oid) as oids, pg_catalog.array_agg(o.rolname) as names,
+        pg_catalog.bool_or(o.rolsuper or o.rolcreaterole) or pg_catalog.count(*) > ${maxRoles} as anyone
+      from reached r join pg_catalog.pg_roles o on o.oid = r.oid group by r.role
+    ), relations as materialized (
+      select c.relname, c.relnamespace from pg_catalog.pg_class c
+      where c.relname = any(${[...new Set(names)]}::text[]) and c.relkind in ('r', 'p', 'v', 'm', 'f', 'S')
+    ), schemas as materialized (
+      select r.rolname, n.oid, n.nspname, pg_catalog.has_schema_privilege(r.oid, n.oid, 'USAGE') as usable,
+        n.nspname <> r.rolname and case when b.anyone
+          then exists (select 1 from pg_catalog.pg_roles o where o.rolname = n.nspname)
+          else n.nspname = any(b.names) end as named
+      from pg_catalog.pg_namespace n cross join becomes b join pg_catalog.pg_roles r on r.oid = b.role
+      where n.oid in (select relnamespace from relations) and n.nspname !~ '^pg_(toast_)?temp_'
+        -- An owner may grant itself the use of a schema.
+        and (b.anyone or n.nspowner = any(b.oids) or exists (select 1 from pg_catalog.unnest(b.oids) o (oid)
+          where pg_catalog.has_schema_privilege(o.oid, n.oid, 'USAGE')))
+    )
+    select s.rolname::text as role, s.nspname::text as schema, c.relname::text as name, s.usable, s.named
+    from schemas s join relations c on c.relnamespace = s.oid order by 1, 2, 3`
+  return rows.map(({ role, schema, name, usable, named }) => ({
+    role,
+    schema,
+    name,
+    ...(!usable && { isUsable: false }),
+    ...(named && { isOfRole: true }),
+  }))
+}

@@ -1,0 +1,279 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Logger } from 'pino'
+import type { Database } from '../../db/database.ts'
+import type { Place } from '../../db/database-url.ts'
+import type { Sql } from '../../db/sql.ts'
+import { CoalescedJobs, type Occasion, TurnQueue, within } from '../../kernel/jobs.ts'
+import { Unfit } from '../explain-failure.ts'
+import type { Lease } from '../lease.ts'
+import type { Statement } from '../model.ts'
+import type { Policy, Proposal } from '../policy.ts'
+import { takeTurn } from '../turn.ts'
+import { Connections } from './connections.ts'
+import { createExemptElsewhere } from './exempt-elsewhere.ts'
+import type { LoginNeeds, LoginOutcome, LoginRoom } from './login-port.ts'
+import { PolicyReader } from './policy-reader.ts'
+import type { Source } from './source.ts'
+import { Standbys } from './standbys.ts'
+import { type DueDatabase, type Report, type StateStore, unenforcedChange } from './states/state-store.ts'
+import { type Taken, Turns } from './take-turns.ts'
+import { CatalogWatch, readSeen } from './watch-catalogs.ts'
+
+interface ControllerOptions {
+  readonly source: Source
+  readonly openLogins: (needs: LoginNeeds) => LoginRoom
+  readonly states: StateStore
+  readonly leaseOf: (databaseId: string) => Lease
+  readonly log: Logger
+  readonly timing: {
+    readonly auditSeconds: number
+    /** So long a session may hold a lock against enforcement. */
+    readonly lockLimitSeconds: number
+  }
+  onDrift?(databaseId: string, steps: number): void
+  /** For what is found out about a database after a turn, which waits for none of it. */
+  afterTurn?(databaseId: string, hasChanged: boolean): Promise<void>
+}
+
+/** Changes of a catalog come in bursts: one look is enough for all of one. */
+const gatherMs = 100
+/** Changes come one after the other: containment is looked at once these are made. */
+const containmentMs = 1_500
+const tickMs = 1_000
+/** A writer of a neighbour chooses its server, which may hang: the answer to a change waits no longer than this. */
+const neighboursMs = 2_000
+
+/** Keeps databases as their policies say: at once after a change, and again and again after that. */
+export class Controller {
+  readonly #options: ControllerOptions
+  readonly #auditEveryMs: number
+  readonly #connections: Connections
+  readonly #room: LoginRoom
+  readonly #policies: PolicyReader
+  readonly standbys: Standbys
+  readonly #audits: CoalescedJobs
+  readonly #looks: CoalescedJobs
+  /** Databases that a turn has changed since the last look. */
+  readonly #changed = new Set<string>()
+  readonly #catalogs: CatalogWatch
+  readonly #queue = new TurnQueue<Taken>()
+  readonly #turns: Turns
+  #timer: NodeJS.Timeout | undefined
+  #round: Promise<void> = Promise.resolve()
+  #closed = false
+
+  constructor(options: ControllerOptions) {
+    this.#options = options
+    const { source, states, log, timing } = options
+    this.#auditEveryMs = timing.auditSeconds * 1000
+    const warn = (databaseId: string, err: unknown) =>
+      log.warn({ databaseId, err }, 'a masked database could not be looked at')
+    this.#audits = new CoalescedJobs(gatherMs, warn)
+    this.#looks = new CoalescedJobs(containmentMs, warn)
+    const audit = (databaseId: string) => this.#audit(databaseId)
+    const auditEveryMs = this.#auditEveryMs
+    const connections = new Connections(source, (databaseId) => {
+      this.#turns.forget(databaseId)
+      this.#catalogs.forget(databaseId)
+    })
+    this.#connections = connections
+    this.standbys = new Standbys(this, source)
+    const read = async (databaseId: string, guard: string | null) => {
+      const database = await connections.openFit(databaseId)
+      return database ? readSeen(database.sql, guard) : { activity: null, hasDrift: false }
+    }
+    this.#catalogs = new CatalogWatch({ auditEveryMs, read, audit })
+    this.#room = options.openLogins({
+      bindingOf: connections.keyOf.bind(connections),
+      readExemptElsewhere: createExemptElsewhere(states.listExemptElsewhere),
+      listOthers: (databaseId, primary) => {
+        const target = connections.targetOf(databaseId)
+        if (!target) throw new Error('the binding was removed')
+        return this.standbys.listOthers(databaseId, target, primary)
+      },
+    })
+    this.#policies = new PolicyReader({ source, states, logins: this.#room.logins })
+    this.#turns = new Turns({
+      ...options,
+      ...{ connections, audit, auditEveryMs, standbys: this.standbys, catalogs: this.#catalogs },
+      ...{ room: this.#room, policies: this.#policies, lockLimitMs: timing.lockLimitSeconds * 1000 },
+      auditAfter: (databaseId, ms) => this.#auditAfter(databaseId, ms),
+    })
+  }
+
+  start(): void {
+    const tick = () => {
+      this.#round = this.#auditDue().finally(() => {
+        if (!this.#closed) this.#timer = setTimeout(tick, Math.min(tickMs, this.#auditEveryMs)).unref()
+      })
+    }
+    tick()
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    clearTimeout(this.#timer)
+    this.#turns.close()
+    await this.#round
+    await Promise.all([this.#audits.close(), this.#looks.close()])
+    await Promise.all([this.standbys.close(), this.#connections.close()])
+  }
+
+  async report(databaseId: string): Promise<Report> {
+    return this.#options.states.read(databaseId)
+  }
+
+  /** After a change of the policy: enforces it now where that is possible. */
+  async settle(databaseId: string): Promise<Report> {
+    const written = await this.#takeTurn(databaseId, 'change')
+    if (written) return written
+    const report = await this.report(databaseId)
+    // A later change keeps the turn from writing that this one is enforced. One turn more enforces both.
+    if (report.reason !== unenforcedChange) return report
+    return (await this.#takeTurn(databaseId, 'change')) ?? this.report(databaseId)
+  }
+
+  /**
+   * The dry run: what would be done, and nothing is. None where the masks belong to another resource, which the state
+   * says.
+   */
+  async plan(databaseId: string): Promise<readonly Statement[]> {
+    const database = await this.#connections.open(databaseId)
+    if (!database) return []
+    const claimant = this.#options.source.claimantOf(databaseId)
+    const findNeighbours = this.#room.findNeighbours(databaseId)
+    const readPolicy = (sql: Sql) => this.#policies.read(sql, databaseId)
+    const options = { dryRun: true, claimant, findNeighbours }
+    return takeTurn(database, readPolicy, options).then(
+      ({ steps }) => steps,
+      (error: unknown) => {
+        if (error instanceof Unfit) return []
+        throw error
+      },
+    )
+  }
+
+  /** The policy, or a proposed one, with principals resolved to roles of the database. */
+  async readPolicy(databaseId: string, proposed?: Proposal, within?: Sql): Promise<Policy> {
+    const sql = within ?? (await this.#connections.open(databaseId))?.sql
+    return sql
+      ? this.#policies.read(sql, databaseId, undefined, proposed)
+      : this.#options.source.readPolicy(databaseId, proposed)
+  }
+
+  /** After a change of the directory: enforces what it changes in the database, if anything. True: something was. */
+  async follow(databaseId: string): Promise<boolean> {
+    // Enforcing will say what is wrong, and will be tried again.
+    if (await this.#isAsMeant(databaseId).catch(() => false)) return false
+    await this.#takeTurn(databaseId, 'login')
+    return true
+  }
+
+  /** False: login roles were changed, or other roles are exempt than this node has seen. */
+  async #isAsMeant(databaseId: string): Promise<boolean> {
+    const database = await this.#connections.openFit(databaseId)
+    if (!database) return true
+    const settled = await this.#room.logins.settle(database, databaseId)
+    if (settled.changed > 0 || settled.dismissed.length > 0) return false
+    const { exemptRoles } = await this.#policies.read(database.sql, databaseId, settled)
+    return isDeepStrictEqual(exemptRoles, this.#turns.recallExempt(databaseId))
+  }
+
+  /**
+   * Before a user or application of the directory logs in: creates or corrects its login role, and applies its
+   * exemption. `reset`: the database did not take the password.
+   */
+  async prepareLogin(
+    databaseId: string,
+    principalId: string,
+    options: { readonly reset?: boolean } = {},
+  ): Promise<LoginOutcome> {
+    const database = await this.#connections.openFit(databaseId)
+    if (!database) return { kind: 'notBound' }
+    const outcome = await this.#room.logins.prepare(database, databaseId, principalId, options)
+    if (outcome.kind !== 'ready') return outcome
+    // Without exemptions, the controller gives a login role only the roles it is a member of; turns revoke other
+    // privileges.
+    if (outcome.changed && (await this.#policies.hasExempt(databaseId)))
+      await this.#takeTurn(databaseId, 'login')
+    const isEnding = await this.#policies.isStillExempt(database.sql, databaseId, principalId, outcome.login)
+    return isEnding ? { kind: 'stillExempt' } : outcome
+  }
+
+  /** A connection to the bound database, for those who look at it (exposures, previews). Null: it is not bound. */
+  async connect(databaseId: string): Promise<Database | null> {
+    return this.#connections.open(databaseId)
+  }
+
+  /**
+   * Where the primary of a database on several hosts is. It is asked first: where it does not answer, its connections
+   * look for the next one. Undefined: none answers, or the database has one host.
+   */
+  async findPrimary(databaseId: string): Promise<Place | undefined> {
+    const database = await this.connect(databaseId)
+    if (!database) return undefined
+    return await database.sql`select`.then(
+      () => database.primary(),
+      () => undefined,
+    )
+  }
+
+  async #auditDue(): Promise<void> {
+    try {
+      await this.#connections.sweep()
+      const due = await this.#options.states.takeDue(this.#auditEveryMs)
+      // A server that hangs delays no other.
+      void Promise.all([this.#catalogs.readDue(), ...due.map((one) => this.#auditUnlessQuiet(one))])
+    } catch (err) {
+      this.#options.log.warn({ err }, 'the audit of masked databases could not run')
+    }
+  }
+
+  async #auditUnlessQuiet({ id, lastChange }: DueDatabase): Promise<void> {
+    if (lastChange === null || !(await this.#isQuiet(id, lastChange).catch(() => false))) this.#audit(id)
+    else await this.#options.states.noteChecked(id).catch(() => {})
+  }
+
+  async #isQuiet(databaseId: string, lastChange: number): Promise<boolean> {
+    if (!(await this.#catalogs.isQuiet(databaseId, lastChange))) return false
+    // A session that sets its own password, or begins in another database, moves no counter.
+    const database = await this.#connections.openFit(databaseId)
+    const settled = database && (await this.#room.logins.settle(database, databaseId))
+    return settled?.changed === 0 && settled.notes.length === 0
+  }
+
+  #audit(databaseId: string): void {
+    this.#audits.request(databaseId, () => this.#takeTurn(databaseId, 'audit'))
+  }
+
+  /** A session is due to be ended then, or a mark to be removed. */
+  #auditAfter(databaseId: string, ms: number): void {
+    if (!this.#closed) setTimeout(() => this.#audit(databaseId), ms).unref()
+  }
+
+  async #takeTurn(databaseId: string, occasion: Occasion): Promise<Report | undefined> {
+    const { report, neighbours } = await this.#queueTurn(databaseId, occasion)
+    if (occasion === 'audit' || neighbours.length === 0) return report
+    // Login roles of other databases of the server lose a role before it becomes exempt here: their turns see to that.
+    await within(
+      neighboursMs,
+      Promise.all(neighbours.map((id) => this.#takeTurn(id, 'audit').catch(() => {}))),
+    )
+    return (await this.#queueTurn(databaseId, 'login')).report
+  }
+
+  /** A turn at a former binding, whose server may hang, delays none at the next one. */
+  async #queueTurn(databaseId: string, asked: Occasion): Promise<Taken> {
+    const database = await this.#connections.open(databaseId).catch(() => null)
+    const key = `${databaseId} ${database && this.#connections.keyOf(database)}`
+    return this.#queue.request(key, asked, async (occasion) => {
+      const taken = await this.#turns.take(databaseId, occasion)
+      if (taken.hasChanged) this.#changed.add(databaseId)
+      // A look that waits already is one for this turn, too.
+      this.#looks.request(databaseId, async () =>
+        this.#options.afterTurn?.(databaseId, this.#changed.delete(databaseId)),
+      )
+      return taken
+    })
+  }
+}

@@ -1,0 +1,111 @@
+import type { LoginAccess, PreparedLogin } from '../../contracts/login.ts'
+import type { Note } from '../../contracts/note.ts'
+import type { Database } from '../../db/database.ts'
+import type { Sql } from '../../db/sql.ts'
+import type { FindNeighbours } from '../held-roles.ts'
+import type { IsExemptElsewhere } from './exempt-elsewhere.ts'
+import type { AskedServer } from './read-replay.ts'
+
+export interface Login extends LoginAccess {
+  readonly oid: number
+}
+
+export type LoginOutcome =
+  | Exclude<PreparedLogin, { kind: 'ready' }>
+  | { readonly kind: 'ready'; readonly login: Login; readonly changed: boolean }
+
+/** A login role that the service made for a principal. */
+export interface KnownLogin {
+  readonly oid: number
+  readonly name: string
+  readonly canLogin: boolean
+  readonly memberships: readonly unknown[]
+  readonly mark: { readonly principalId: string }
+}
+
+export interface SettledLogins<L extends KnownLogin = KnownLogin> {
+  /**
+   * Changes of login roles and their memberships. Privileges that were revoked are none: masks do not follow from
+   * them.
+   */
+  readonly changed: number
+  readonly ended: number
+  readonly notes: readonly Note[]
+  /** Of people who have rights here. */
+  readonly logins: readonly L[]
+  /** Have nothing left, and can go. */
+  readonly dismissed: readonly L[]
+  /** Lost something, and their sessions at other servers than the primary have not been ended since. */
+  readonly left: readonly LeftLogin[]
+}
+
+export interface LeftLogin {
+  readonly oid: number
+  /** A server that has replayed so far shows the loss. */
+  readonly left: string
+}
+
+export const noLogins: SettledLogins = {
+  changed: 0,
+  ended: 0,
+  notes: [],
+  logins: [],
+  dismissed: [],
+  left: [],
+}
+
+/** Keeps the login roles of databases as the directory and the mappings say. */
+export interface LoginKeeper {
+  /** Makes or corrects the login role of one principal. `reset`: the database did not take the password. */
+  prepare(
+    database: Database,
+    databaseId: string,
+    principalId: string,
+    options?: { readonly reset?: boolean },
+  ): Promise<LoginOutcome>
+  /** All login roles of a database. Sessions of those that lost something are ended. */
+  settle(database: Database, databaseId: string): Promise<SettledLogins>
+  /** Takes away roles that have nothing left. After the masks: these may have given them something. */
+  sweep(database: Database, settled: SettledLogins): Promise<void>
+  /** Lists the login roles and their principals, without a change. */
+  list(sql: Sql, databaseId: string): Promise<readonly KnownLogin[]>
+}
+
+export interface EndedAtStandbys {
+  /** Where sessions of login roles that lost something may go on; empty: nowhere. */
+  readonly pending: string
+  readonly left: readonly LeftLogin[]
+}
+
+/** Ends sessions of login roles that lost something at the other servers of a binding. */
+export type EndAtStandbys = (
+  databaseId: string,
+  primary: Database,
+  settled: Pick<SettledLogins, 'left'>,
+) => Promise<EndedAtStandbys>
+
+/** Of these login roles: all sessions, or those with the process ids. Returns how many were ended. */
+export type EndLoginSessions = (
+  database: Database,
+  logins: readonly Pick<KnownLogin, 'oid' | 'name'>[],
+  processIds?: readonly number[],
+) => Promise<number>
+
+/** What the room of logins does for the controller. */
+export interface LoginRoom {
+  readonly logins: LoginKeeper
+  readonly endAtStandbys: EndAtStandbys
+  readonly endSessions: EndLoginSessions
+  readonly findNeighbours: (databaseId: string) => FindNeighbours
+  /** Logs notes about login roles. */
+  readonly tell: (databaseId: string, notes: readonly Note[]) => void
+}
+
+/** What the controller gives to that room. */
+export interface LoginNeeds {
+  /** The version of the binding that these very connections are of, whatever the binding is by now. */
+  readonly bindingOf: (database: Database) => string
+  readonly readExemptElsewhere: (sql: Sql, databaseId: string) => Promise<IsExemptElsewhere>
+  /** The other servers that the binding lists, by host:port. */
+  readonly listOthers: (databaseId: string, primary: Database) => ReadonlyMap<string, AskedServer>
+}

@@ -1,0 +1,72 @@
+import type { Sql } from '../../db/sql.ts'
+import type { Policy, Proposal } from '../policy.ts'
+import { judgeExempt } from '../read/judge-exempt.ts'
+import { isRecordedExempt } from '../read/recorded-exempt.ts'
+import { exemptions, listJudged, readRoles } from '../read/roles.ts'
+import type { LoginKeeper, SettledLogins } from './login-port.ts'
+import type { Source } from './source.ts'
+import type { StateStore } from './states/state-store.ts'
+
+interface Options {
+  readonly source: Source
+  readonly states: Pick<StateStore, 'exemptRolesOf'>
+  readonly logins: Pick<LoginKeeper, 'list'>
+}
+
+/** Reads policies with their principals resolved to roles of the database. */
+export class PolicyReader {
+  readonly #options: Options
+
+  constructor(options: Options) {
+    this.#options = options
+  }
+
+  /** The policy exempts a role or a principal. */
+  async hasExempt(databaseId: string): Promise<boolean> {
+    const { exemptRoles, exemptPrincipals } = await this.#options.source.readPolicy(databaseId)
+    return exemptRoles.length > 0 || exemptPrincipals.length > 0
+  }
+
+  /**
+   * True while PostgreSQL may honour an exemption of a login role that the policy has withdrawn: a lock keeps a table
+   * from being closed, or no turn has come so far.
+   */
+  async isStillExempt(
+    sql: Sql,
+    databaseId: string,
+    principalId: string,
+    login: { readonly role: string; readonly oid: number },
+  ): Promise<boolean> {
+    if (!(await isRecordedExempt(sql, login.oid))) return false
+    const { rules, exemptPrincipals } = await this.#options.source.readPolicy(databaseId)
+    if (rules.length === 0 || exemptPrincipals.includes(principalId.toLowerCase())) return false
+    const [[server], policy] = await Promise.all([
+      sql<{ version: number }[]>`select current_setting('server_version_num')::int as version`,
+      this.read(sql, databaseId),
+    ])
+    const roles = await readRoles(sql, server?.version ?? 0)
+    return !exemptions(roles, listJudged(policy, roles)).includes(login.role)
+  }
+
+  /** A login role counts by whom it was made for: one that others made under its name is not exempt with it. */
+  async read(
+    sql: Sql,
+    databaseId: string,
+    settledLogins?: Pick<SettledLogins, 'logins'>,
+    proposed?: Proposal,
+  ): Promise<Policy> {
+    const { source, states } = this.#options
+    const { exemptPrincipals, exemptRecords, ...stored } = await source.readPolicy(databaseId, proposed)
+    const store = states.exemptRolesOf(databaseId)
+    const policy = { ...stored, ...(await judgeExempt(sql, store, exemptRecords, stored, !proposed)) }
+    if (exemptPrincipals.length === 0) return policy
+    const settled = settledLogins?.logins ?? (await this.#options.logins.list(sql, databaseId))
+    const exempt = new Set(exemptPrincipals)
+    const roles = settled.filter(({ mark }) => exempt.has(mark.principalId))
+    return {
+      ...policy,
+      exemptRoles: [...new Set([...policy.exemptRoles, ...roles.map(({ name }) => name)])].sort(),
+      judgedRoles: new Map([...policy.judgedRoles, ...roles.map(({ name, oid }) => [name, oid] as const)]),
+    }
+  }
+}

@@ -1,0 +1,153 @@
+import type { Note } from '../../../contracts/note.ts'
+import type { Place } from '../../../db/database-url.ts'
+import { quoteIdentifier } from '../../../db/quote.ts'
+import { sqlstate } from '../../../kernel/sqlstate.ts'
+import type { Unfinished } from '../../plan/model.ts'
+import type { HeldRole } from '../../policy.ts'
+import { statementToEnd } from '../../sessions/holder.ts'
+import type { TurnResult } from '../../turn.ts'
+import { type Blocker, describeBlocker } from '../sessions/in-the-way.ts'
+import { capNotes, joinReasons } from './cap-notes.ts'
+
+export interface Judgement {
+  /** Null: the policy is enforced, apart from what the notes say. */
+  readonly state: 'Pending' | 'Failed' | null
+  readonly reason: string
+  readonly notes: readonly Note[]
+  readonly lacksPrivilege: boolean
+}
+
+const passing: readonly string[] = [
+  sqlstate.lockNotAvailable,
+  sqlstate.serializationFailure,
+  sqlstate.deadlockDetected,
+  sqlstate.internalError,
+  sqlstate.programLimitExceeded,
+]
+
+/** True when it may go away by itself. */
+export const isPassing = ({ sqlstate: code }: Pick<Unfinished, 'sqlstate'>) => passing.includes(code)
+
+/**
+ * The state of a database of which some relations could not be changed. A view that is closed and has no twin is
+ * worth a note; so is one that is not closed, where its owner sees masks itself: it reads with the rights of its
+ * owner.
+ */
+export function judgeUnfinished(
+  { snapshot, unfinished, notes }: Pick<TurnResult, 'snapshot' | 'unfinished' | 'notes'>,
+  blockers: readonly Blocker[],
+): Judgement {
+  const relations = new Map(snapshot.relations.map((relation) => [relation.oid, relation]))
+  const isHarmless = ({ oids, isClosed }: Unfinished) => {
+    const relation = relations.get(oids[0] ?? 0)
+    if (!relation) return oids.length === 0
+    if (!relation.kind.endsWith('view')) return false
+    return isClosed || !(snapshot.exempt.roles.has(relation.owner) || snapshot.superusers.has(relation.owner))
+  }
+  const waiting = unfinished.filter(isPassing)
+  const refused = unfinished.filter((one) => !isPassing(one))
+  const serious = refused.filter((one) => !isHarmless(one))
+  const unmasked = notes.filter(({ code }) => code === 'NotMasked').map(({ message }) => message)
+  const hasFailed = serious.length > 0 || unmasked.length > 0
+  return {
+    state: hasFailed ? 'Failed' : waiting.length > 0 ? 'Pending' : null,
+    reason: joinReasons([
+      ...unmasked,
+      ...serious.map(describeRefused),
+      ...waiting.map((one) => describeWaiting(one, blockers)),
+    ]),
+    notes: [
+      ...waiting.map(
+        (one): Note => ({ code: 'Locked', target: one.target, message: describeWaiting(one, blockers) }),
+      ),
+      ...refused.map(
+        (one): Note => ({ code: 'NotClosed', target: one.target, message: describeRefused(one) }),
+      ),
+    ],
+    lacksPrivilege: hasFailed && refused.some((one) => one.sqlstate === sqlstate.insufficientPrivilege),
+  }
+}
+
+function describeRefused({ target, oids, isClosed, reason }: Unfinished): string {
+  if (oids.length === 0) return `${target} was refused: ${reason}.`
+  const effect = isClosed
+    ? 'Masked roles cannot read it.'
+    : 'Roles that were granted it read it as they did before.'
+  const remedy = 'Let the role of the binding act for its owner and use its schema, or drop it.'
+  return `${target} could not be changed: ${reason}. ${effect} ${remedy}`
+}
+
+function describeWaiting(
+  { target, isClosed, sqlstate: code, reason }: Unfinished,
+  blockers: readonly Blocker[],
+): string {
+  if (code === sqlstate.programLimitExceeded) return `${target} ${reason}.`
+  const own = blockers.filter((one) => one.target === target)
+  const holder = own.length === 0 ? 'another session' : own.map(describeBlocker).join(', ')
+  const effect = isClosed
+    ? 'Masked roles cannot read it until then.'
+    : 'Until then it is as it was, raw values included.'
+  return `${target} waits for a lock that ${holder} holds. ${effect}${describeEnd(own)}`
+}
+
+const describeEnd = (blockers: readonly Blocker[]) =>
+  blockers.length === 0
+    ? ''
+    : ` To end it: ${blockers.map(({ holder }) => statementToEnd(holder)).join('; ')}.`
+
+/** The reason of a turn that failed as a whole, with the sessions that are in its way. */
+export function describeFailure(reason: string, effect: string, blockers: readonly Blocker[]): string {
+  const who = blockers.length === 0 ? '' : `: ${blockers.map(describeBlocker).join(', ')}`
+  return `${reason}${who}. ${effect}${describeEnd(blockers)}`
+}
+
+/** Notes that each turn has all of; the others are about the relations that it looked at. */
+const complete: ReadonlySet<Note['code']> = new Set([
+  'LoginRole',
+  'MappedRole',
+  'OpenSession',
+  'StandbyBehind',
+  'ForeignServer',
+  'Locked',
+  'NotClosed',
+])
+
+/** The notes of a state. A look at some tables leaves the notes about the others. */
+export function mergeNotes(
+  { snapshot, notes }: Pick<TurnResult, 'snapshot' | 'notes'>,
+  more: readonly Note[],
+  stored: readonly Note[],
+): Note[] {
+  const told = new Set(notes.map(nameNote))
+  const isKept = (note: Note) => !snapshot.isWhole && !complete.has(note.code) && !told.has(nameNote(note))
+  return capNotes([...stored.filter(isKept), ...notes, ...more])
+}
+
+const nameNote = ({ code, target }: Note) => `${code} ${target}`
+
+/** Masks are not written there, and sessions of the gateway do not go there. */
+export function noteForeignServer({ host, port }: Place): Note {
+  const target = `${host}:${port}`
+  const message = [
+    `The server ${target} of the binding belongs to another cluster than the others, and is not used.`,
+    'Correct the host of the binding; if it is this cluster, made anew, send the binding again.',
+  ].join(' ')
+  return { code: 'ForeignServer', target, message }
+}
+
+/** Names neither the other databases nor their people: a reader of this one may not know them. */
+export function describeHeld({ role: name }: HeldRole): string {
+  if (name === null)
+    return [
+      'A login role of another database of the server was granted an exempt role, and people could connect to this one',
+      'with it. It is not exempt. Where that database is not in service any more, REVOKE the exempt role FROM it.',
+    ].join(' ')
+  const role = quoteIdentifier(name)
+  return [
+    `${role} is not exempt so far: login roles of another database of the server are members of it, and people could`,
+    'connect to this one with them, or sessions from before they lost a role have not ended, at standbys too.',
+    'It counts once they have lost the role and their sessions have ended.',
+    `Where that database is not in service any more, REVOKE ${role} FROM these login roles, end their sessions,`,
+    'and DROP those that have lost it.',
+  ].join(' ')
+}

@@ -1,0 +1,299 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Logger } from 'pino'
+import type { Note } from '../../contracts/note.ts'
+import type { Database } from '../../db/database.ts'
+import type { Sql } from '../../db/sql.ts'
+import type { Occasion } from '../../kernel/jobs.ts'
+import { sqlstate } from '../../kernel/sqlstate.ts'
+import { explainFailure } from '../explain-failure.ts'
+import { listExemptNames } from '../held-roles.ts'
+import { type Lease, LeaseLost } from '../lease.ts'
+import type { Policy, Target } from '../policy.ts'
+import { NameHeld } from '../sessions/name-holders.ts'
+import { type TurnOptions, type TurnResult, takeTurn } from '../turn.ts'
+import type { Connections } from './connections.ts'
+import { type LoginRoom, noLogins, type SettledLogins } from './login-port.ts'
+import type { PolicyReader } from './policy-reader.ts'
+import { type Obstructed, SessionsInTheWay } from './sessions/in-the-way.ts'
+import { endRawSessions, type LeftOpen } from './sessions/open-sessions.ts'
+import type { Source } from './source.ts'
+import { listStandbys, type Standbys } from './standbys.ts'
+import { joinReasons } from './states/cap-notes.ts'
+import { findCause, findMissing, isOutOfLocks } from './states/find-cause.ts'
+import * as judge from './states/judge-unfinished.ts'
+import type { Report, StateStore } from './states/state-store.ts'
+import { type CatalogWatch, readActivity } from './watch-catalogs.ts'
+
+interface Parts {
+  readonly source: Source
+  readonly states: StateStore
+  readonly leaseOf: (databaseId: string) => Lease
+  readonly log: Logger
+  readonly room: LoginRoom
+  readonly connections: Connections
+  readonly policies: PolicyReader
+  readonly standbys: Standbys
+  readonly catalogs: CatalogWatch
+  readonly auditEveryMs: number
+  /** How long a session may be in the way before it is ended. */
+  readonly lockLimitMs: number
+  readonly audit: (databaseId: string) => void
+  readonly auditAfter: (databaseId: string, ms: number) => void
+  readonly onDrift?: ((databaseId: string, steps: number) => void) | undefined
+}
+
+/** What a turn leaves. */
+export interface Taken {
+  /** The state that it wrote, where the policy is enforced. */
+  readonly report?: Report | undefined
+  readonly hasChanged: boolean
+  /** Databases whose login roles hold a role that is to become exempt. */
+  readonly neighbours: readonly string[]
+}
+
+interface Turn {
+  readonly database: Database
+  readonly databaseId: string
+  readonly occasion: Occasion
+  /** Of the policy, from before the turn. */
+  readonly lastChange: number | null
+  readonly settled: SettledLogins
+}
+
+const nothing: Taken = { hasChanged: false, neighbours: [] }
+const mostAttempts = 6
+/** Locks held for a moment are waited for; after these attempts the answer says what it waits for. */
+const patientAttempts = 3
+/** Between turns of which each makes some of very many twins. */
+const portionMs = 1_000
+
+/** One turn of the controller in a database, with what comes before and after it, and the state that it leaves. */
+export class Turns {
+  readonly #parts: Parts
+  readonly #inTheWay: SessionsInTheWay
+  /**
+   * The last outcome of this node: tables that have not changed since are skipped, unless another node wrote in
+   * between.
+   */
+  readonly #enforced = new Map<string, Pick<TurnResult, 'policy' | 'version'>>()
+  readonly #places = new Map<string, string | null>()
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+    this.#inTheWay = new SessionsInTheWay(parts.lockLimitMs, parts.audit)
+  }
+
+  forget(databaseId: string): void {
+    this.#enforced.delete(databaseId)
+  }
+
+  /** The roles that this node has seen exempt; undefined: nothing is known. */
+  recallExempt(databaseId: string): readonly string[] | undefined {
+    return this.#enforced.get(databaseId)?.policy.exemptRoles
+  }
+
+  close(): void {
+    this.#inTheWay.close()
+  }
+
+  async take(databaseId: string, occasion: Occasion): Promise<Taken> {
+    const { states, log } = this.#parts
+    for (let attempt = 1; ; attempt++)
+      try {
+        return await this.#enforce(databaseId, occasion)
+      } catch (error) {
+        this.#enforced.delete(databaseId)
+        const { state, reason, ended } = await findCause(error, databaseId, this.#parts, this.#inTheWay)
+        log.warn({ databaseId, reason, err: error }, 'masks or login roles could not be enforced')
+        // The session in the way has been ended: an audit would wait as long as this turn took.
+        if (ended > 0 && attempt < mostAttempts) continue
+        await states.writeFailure(databaseId, state, reason)
+        return nothing
+      }
+  }
+
+  async #enforce(databaseId: string, occasion: Occasion): Promise<Taken> {
+    const { states, connections, catalogs, room } = this.#parts
+    const { lastChange, notes: stored } = await states.readBeforeTurn(databaseId)
+    const database = await connections.openFit(databaseId)
+    catalogs.forget(databaseId)
+    if (!database) {
+      await states.forget(databaseId)
+      return nothing
+    }
+    const before = this.#enforced.get(databaseId)
+    const [activity, logins] = await Promise.all([
+      readActivity(database.sql),
+      // An error with login roles must not keep tables from being masked: it is thrown after that.
+      room.logins.settle(database, databaseId).catch((error: unknown) => ({ error })),
+    ])
+    const own = 'error' in logins ? undefined : logins
+    const settled = own ?? noLogins
+    room.tell(databaseId, settled.notes)
+    // A look at some tables would not see the others that are not masked.
+    const isUnmasked = stored.some(({ code }) => code === 'NotMasked')
+    const isPartial = occasion === 'change' && own?.changed === 0 && !isUnmasked
+    const turn: Turn = { database, databaseId, occasion, lastChange, settled }
+    const result = await this.#takePatiently(turn, own, isPartial ? before : undefined)
+    if (result.unfinished.length === 0) this.#enforced.set(databaseId, result)
+    else this.#enforced.delete(databaseId)
+    await this.#recordPlace(databaseId, result)
+    const { snapshot } = result
+    const drifted = occasion === 'audit' && isDrift(before, settled, result)
+    const { report, isOpen } = await this.#finish(turn, result, stored, drifted)
+    if (drifted) this.#tellDrift(databaseId, result)
+    const hasChanged = occasion === 'change' || result.steps.length > 0
+    const isCounted = report !== undefined && !isOpen && database.primary() === undefined && !hasChanged
+    catalogs.watch(databaseId, {
+      guard:
+        result.plan.masked.length > 0 && snapshot.server.binding.isSuperuser ? snapshot.guard.schema : null,
+      quiet: isCounted && activity !== null && lastChange !== null ? { activity, lastChange } : null,
+      needsLook: report !== undefined && hasChanged,
+    })
+    if ('error' in logins) throw logins.error
+    const neighbours = (result.policy.heldRoles ?? []).flatMap((role) => role.neighbours)
+    return { report, hasChanged, neighbours: [...new Set(neighbours)] }
+  }
+
+  /** Takes the turn again while locks are held that may be given back in a moment. */
+  async #takePatiently(
+    turn: Turn,
+    logins: SettledLogins | undefined,
+    before: Pick<TurnResult, 'policy' | 'version'> | undefined,
+  ): Promise<TurnResult> {
+    const { database, databaseId } = turn
+    const options = this.#chooseOptions(turn, before)
+    const readPolicy = (sql: Sql) => this.#parts.policies.read(sql, databaseId, logins)
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const result = await takeTurn(database, readPolicy, options)
+        if (result.unfinished.length === 0) return result
+        const { ended } = await this.#inTheWay.clear(databaseId, obstructed(database, result))
+        const isOver = attempt >= patientAttempts || !result.unfinished.some(judge.isPassing)
+        if (attempt >= mostAttempts || (isOver && ended === 0)) return result
+      } catch (error) {
+        const { passing, reason } = explainFailure(error)
+        const isWaitedFor = (error instanceof LeaseLost && error.isHeld) || reason.includes('reached')
+        const most = error instanceof NameHeld ? patientAttempts : mostAttempts
+        if (!passing || isWaitedFor || isOutOfLocks(error) || attempt >= most) throw error
+      }
+      await new Promise((resolve) => setTimeout(resolve, 50 * 2 ** attempt))
+    }
+  }
+
+  /** Sessions of roles that lost their exemption end as soon as what can be closed is closed. */
+  #chooseOptions(turn: Turn, before: Pick<TurnResult, 'policy' | 'version'> | undefined): TurnOptions {
+    const { source, states, room, leaseOf } = this.#parts
+    const { database, databaseId } = turn
+    return {
+      claimant: source.claimantOf(databaseId),
+      isMasked: (place: string) => states.isMaskedPlace(databaseId, place),
+      findNeighbours: room.findNeighbours(databaseId),
+      lease: leaseOf(databaseId),
+      overdue: () => this.#inTheWay.listOverdue(databaseId),
+      onClosed: (schema: string) => this.#endRaw(turn, schema, false),
+      onUnopened: async (closed: TurnResult) => {
+        await this.#endSessions(turn, closed)
+        await this.#inTheWay.clear(databaseId, obstructed(database, closed))
+      },
+      focus: (policy: Policy, version: string) =>
+        before?.version === version ? changedTables(before.policy, policy) : undefined,
+    }
+  }
+
+  /** Ends sessions that hold raw rows. Returns notes about those that stay, and the list of them. */
+  async #endSessions(turn: Turn, { version, snapshot, unfinished }: TurnResult): Promise<LeftOpen> {
+    if (version === '') return { notes: [], open: [] }
+    return await this.#endRaw(
+      turn,
+      snapshot.guard.schema,
+      unfinished.every(({ isClosed }) => isClosed),
+    )
+  }
+
+  #endRaw({ database, databaseId, settled: { logins } }: Turn, schema: string, isAllClosed: boolean) {
+    const standbys = listStandbys(this.#parts.connections.targetOf(databaseId))
+    return endRawSessions({ database, schema, logins, standbys }, isAllClosed, this.#parts.room.endSessions)
+  }
+
+  /** Ends sessions, compares standbys, and writes the state. */
+  async #finish(turn: Turn, result: TurnResult, stored: readonly Note[], drifted: boolean) {
+    const { states, log, auditEveryMs, room, standbys, connections } = this.#parts
+    const { database, databaseId, settled, lastChange } = turn
+    const { unfinished, snapshot, policy } = result
+    const left = await this.#endSessions(turn, result)
+    const { blockers } = await this.#inTheWay.clear(databaseId, obstructed(database, result))
+    const isCut = unfinished.some(({ sqlstate: code }) => code === sqlstate.programLimitExceeded)
+    if (isCut) this.#parts.auditAfter(databaseId, portionMs)
+    const atStandbys = await room.endAtStandbys(databaseId, database, settled)
+    const target = connections.targetOf(databaseId)
+    const record = { schema: snapshot.guard.schema, open: left.open }
+    const lag = await standbys.judge(databaseId, target, database, record)
+    if (lag.pending !== null) this.#parts.auditAfter(databaseId, portionMs)
+    await room.logins.sweep(database, { ...settled, left: atStandbys.left })
+    const judgement = judge.judgeUnfinished(result, blockers)
+    const servers = database.strangers().map(judge.noteForeignServer)
+    const more = [...settled.notes, ...left.notes, ...servers, ...judgement.notes, ...lag.notes]
+    const notes = judge.mergeNotes(result, more, stored)
+    const waits = [
+      lag.pending,
+      atStandbys.pending,
+      joinReasons(policy.heldRoles?.map(judge.describeHeld) ?? []),
+    ]
+    const isOpen = settled.notes.length + servers.length + left.open.length > 0
+    if (judgement.state === null && !waits.some(Boolean))
+      return {
+        isOpen,
+        report: await states.writeEnforced(databaseId, { notes, drifted, auditEveryMs, lastChange }),
+      }
+    const missing = judgement.lacksPrivilege ? await findMissing(databaseId, this.#parts) : null
+    const reason = [judgement.reason, ...waits, missing].filter(Boolean).join(' ')
+    log.warn({ databaseId, reason }, 'some relations could not be enforced')
+    await states.writeFailure(databaseId, judgement.state ?? 'Pending', reason, notes)
+    return { isOpen, report: undefined }
+  }
+
+  #tellDrift(databaseId: string, { steps }: TurnResult): void {
+    this.#parts.log.warn({ databaseId, steps: steps.map(({ why }) => why) }, 'drift repaired')
+    this.#parts.onDrift?.(databaseId, steps.length)
+  }
+
+  /** For a restore of the database, and for servers that hold it. */
+  async #recordPlace(databaseId: string, { version, snapshot }: TurnResult): Promise<void> {
+    const place = version === '' ? null : snapshot.server.place
+    if (this.#places.get(databaseId) === place) return
+    await this.#parts.states.recordPlace(databaseId, place)
+    this.#places.set(databaseId, place)
+  }
+}
+
+/** What a turn left unfinished and may go on by itself. */
+function obstructed({ sql }: Database, { snapshot, unfinished }: TurnResult): Obstructed {
+  const waiting = unfinished.filter(judge.isPassing)
+  return { sql, exempt: listExemptNames(snapshot), waiting, records: snapshot.records }
+}
+
+/** The turn repaired changes by hand: neither the policy nor login roles had changed. */
+function isDrift(
+  before: Pick<TurnResult, 'policy'> | undefined,
+  { changed }: SettledLogins,
+  { steps, policy }: TurnResult,
+): boolean {
+  return before !== undefined && changed === 0 && steps.length > 0 && isDeepStrictEqual(before.policy, policy)
+}
+
+/**
+ * The tables to look at after a change of rules, however many others there are. Undefined: the change concerns all of
+ * them.
+ */
+function changedTables(before: Policy, after: Policy): Target[] | undefined {
+  const readRest = ({ exemptRoles, heldOids, namedEntries, suspended }: Policy) =>
+    JSON.stringify([exemptRoles, heldOids, namedEntries, suspended])
+  if (before.rules.length === 0 || after.rules.length === 0) return undefined
+  if (readRest(before) !== readRest(after)) return undefined
+  // Rules that were not read anew are the same objects.
+  const [old, current] = [new Set(before.rules), new Set(after.rules)]
+  const gone = before.rules.filter((rule) => !current.has(rule))
+  const come = after.rules.filter((rule) => !old.has(rule))
+  return [...gone, ...come].map(({ schema, table }) => ({ schema, table }))
+}

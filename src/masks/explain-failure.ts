@@ -1,0 +1,72 @@
+import { ConnectionFailure } from '../db/sqlstate.ts'
+import { Problem } from '../kernel/problem.ts'
+import { codeOf, sqlstate } from '../kernel/sqlstate.ts'
+
+/** The database is not one in which masks can hold. */
+export class Unfit extends Error {}
+
+export interface Failure {
+  /** It may go away by itself: the database is down, a lock is held. */
+  readonly passing: boolean
+  readonly reason: string
+  /** The preflight can tell which privileges are missing. */
+  readonly lacksPrivilege?: true
+}
+
+const passing: Readonly<Record<string, string>> = {
+  [sqlstate.lockNotAvailable]: 'a table is locked by another session',
+  [sqlstate.cannotConnectNow]: 'the database is starting or stopping',
+  [sqlstate.adminShutdown]: 'the database ended the connection',
+  [sqlstate.tooManyConnections]: 'the database has no connection left',
+  [sqlstate.outOfMemory]: 'the server has no lock left',
+  [sqlstate.readOnlyTransaction]: 'the database is read-only at the moment',
+  [sqlstate.serializationFailure]: 'another session changed the same objects',
+  [sqlstate.deadlockDetected]: 'another session changed the same objects',
+  [sqlstate.internalError]: 'another session changed the same objects',
+  [sqlstate.idleInTransactionTimeout]: 'the service was held up',
+  ELEASE: 'another node is changing the database',
+}
+
+const lasting: Readonly<Record<string, string>> = {
+  [sqlstate.insufficientPrivilege]: 'the role of the binding lacks a privilege',
+  [sqlstate.dependentObjectsExist]: 'other objects depend on a twin; drop them, or move them to the table',
+  [sqlstate.invalidPassword]: 'the password of the binding is wrong',
+  [sqlstate.invalidAuthorization]: 'the database does not let the role of the binding in',
+  [sqlstate.invalidCatalogName]: 'the database does not exist',
+}
+
+/** Refusals of our own: neither a password nor anything else was sent. */
+const unreachable: Readonly<Record<string, string>> = {
+  EHOSTREFUSED: 'the host of the binding is not one that this service may be bound to',
+  EOWNSTORE: 'the database of the binding is the one of this service itself',
+  EANSWER: 'the database does not answer as PostgreSQL does',
+  EFOREIGN: 'a host of the binding belongs to another cluster, and no other takes writes',
+  EWEAKAUTH: 'the database asks for the password by a method that the binding does not allow',
+}
+
+/** A reason in words, without values of rows. Messages about privileges and dependencies name objects alone. */
+export function explainFailure(error: unknown): Failure {
+  const cause = error instanceof Problem && error.cause instanceof Error ? error.cause : error
+  if (cause instanceof Unfit) return { passing: false, reason: cause.message }
+  if (cause instanceof ConnectionFailure) {
+    const reason = unreachable[cause.code] ?? 'the database cannot be reached'
+    return { passing: true, reason }
+  }
+  const code = codeOf(cause)
+  const text = cause instanceof Error ? cause.message : ''
+  const known = passing[code] ?? lasting[code]
+  const detail =
+    code === sqlstate.insufficientPrivilege || code === sqlstate.dependentObjectsExist ? ` (${text})` : ''
+  if (known)
+    return {
+      passing: code in passing,
+      reason: known + detail,
+      ...(code === sqlstate.insufficientPrivilege && { lacksPrivilege: true }),
+    }
+  return {
+    passing: error instanceof Problem,
+    reason: code
+      ? `PostgreSQL refused a statement (SQLSTATE ${code})`
+      : 'an unexpected error; the log has it',
+  }
+}

@@ -1,0 +1,69 @@
+import type { Masks, Oid, Privilege, Relation, Statement } from '../model.ts'
+import type { Holder } from '../sessions/holder.ts'
+
+/** What a turn does about one relation. Closings of all relations come before any opening. */
+export interface Group {
+  readonly oid: Oid
+  /** `public.people` */
+  readonly target: string
+  readonly close: readonly Statement[]
+  /** Where closings commit alone: the twin from before may show what is hidden now. */
+  readonly closeTwin: readonly Statement[]
+  readonly open: readonly Statement[]
+  /** Relations on whose locks the opening waits. */
+  readonly waitsFor: readonly Oid[]
+  /** Names of the preparations that its twin needs. */
+  readonly needs: readonly string[]
+}
+
+/** A role or schema that twins stand on. */
+export interface Preparation {
+  readonly name: string
+  readonly statements: readonly Statement[]
+}
+
+/** The twin that a relation is to have. */
+export interface TwinPlan {
+  readonly schema: string
+  readonly name: string
+  /** The role that owns it, and that reads what it reads. */
+  readonly owner: string
+  readonly columns: readonly string[]
+  /** Of its columns; null: those of its definition. */
+  readonly types: readonly string[] | null
+  readonly select: string
+  readonly isSecurityBarrier: boolean
+  readonly isSecurityInvoker: boolean
+  /** Differs whenever the twin has to be made again. */
+  readonly basis: string
+  readonly grants: readonly Privilege[]
+  /** `itself` or `definition`: what its dependencies are compared with. */
+  readonly by: 'itself' | 'definition'
+  /** Schemas of the twins that it reads. */
+  readonly over: readonly string[]
+}
+
+/** A relation under masks. */
+export interface MaskedRelation {
+  readonly relation: Relation
+  readonly masks: Masks
+  /** Columns that contained roles may not read. */
+  readonly hidden: ReadonlySet<number>
+  readonly before: readonly Privilege[]
+  /** The access list that it is to have. */
+  readonly acl: readonly Privilege[]
+  readonly twin: TwinPlan | null
+}
+
+/** Something that could not be done, while everything else was. */
+export interface Unfinished {
+  readonly target: string
+  /** The relation, and those on whose locks it may wait. */
+  readonly oids: readonly Oid[]
+  readonly sqlstate: string
+  readonly reason: string
+  /** Sessions and prepared transactions that were seen in the way. */
+  readonly holders: readonly Holder[]
+  /** False: raw values may still be readable there. */
+  readonly isClosed: boolean
+}

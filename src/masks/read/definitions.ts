@@ -1,0 +1,46 @@
+import type { Sql } from '../../db/sql.ts'
+import type { Tx } from '../../db/transaction.ts'
+import type { Oid } from '../model.ts'
+
+type Texts = ReadonlyMap<Oid, string | null>
+
+/** So long for one statement that prints, and for all of them where some fail. */
+const [eachMs, allMs] = [1_000, 3_000]
+
+/**
+ * Texts of views. PostgreSQL locks every relation of a view to print it, so this comes after all closings.
+ * `isCareful`: a view that cannot be printed in time, as behind a lock, is null and keeps no other from its twin.
+ */
+export async function readDefinitions(
+  tx: Tx,
+  oids: readonly Oid[],
+  isCareful: boolean,
+  statementTimeout: string,
+): Promise<Texts> {
+  if (!isCareful) return await print(tx, oids)
+  const setLimit = (limit: string) => tx`select set_config('statement_timeout', ${limit}, true)`
+  const tryPrint = (some: readonly Oid[]): Promise<Texts | null> =>
+    tx
+      .savepoint(async () => {
+        await setLimit(String(eachMs))
+        const texts = await print(tx, some)
+        await setLimit(statementTimeout)
+        return texts
+      })
+      .catch(() => null)
+  const together = await tryPrint(oids)
+  if (together) return together
+  const texts = new Map<Oid, string | null>()
+  const end = Date.now() + allMs
+  for (const oid of oids) {
+    const printed = Date.now() > end ? null : await tryPrint([oid])
+    texts.set(oid, printed?.get(oid) ?? null)
+  }
+  return texts
+}
+
+async function print(sql: Sql, oids: readonly Oid[]): Promise<Texts> {
+  const rows = await sql<{ oid: Oid; text: string | null }[]>`
+    select oid::int8 as oid, pg_catalog.pg_get_viewdef(oid) as text from unnest(${[...oids]}::oid[]) v(oid)`
+  return new Map(rows.map(({ oid, text }) => [oid, text]))
+}

@@ -1,0 +1,59 @@
+import type { Sql } from '../../db/sql.ts'
+import type { Header, MaskRecord, Oid, Privilege, TwinOwner } from '../model.ts'
+
+/** Columns of earlier releases come as JSON: they may be missing. */
+export async function readHeader(sql: Sql, schema: string): Promise<Header | null> {
+  const [row] = await sql<Header[]>`
+    select p.exempt, pg_catalog.to_jsonb(p) -> 'exempt_oids' as "exemptOids",
+      n.oid || '/' || coalesce(pg_catalog.to_jsonb(p) ->> 'epoch', '0') as version,
+      pg_catalog.to_jsonb(p) ->> 'owner' as owner,
+      coalesce((pg_catalog.to_jsonb(p) ->> 'epoch')::int8, 0) as epoch,
+      coalesce(pg_catalog.to_jsonb(p) ->> 'database' = d.oid::text, false) as "madeHere",
+      coalesce(pg_catalog.to_jsonb(p) ->> 'self' <> pg_catalog.to_regclass(
+        pg_catalog.format('%I.relation', ${schema}::text))::oid::text, false) as "isRestored",
+      array(select distinct a.grantee::int8 from pg_catalog.aclexplode(n.nspacl) a
+        where a.privilege_type = 'USAGE' and a.grantee <> n.nspowner order by 1) as readers
+    from ${sql(schema)}.policy p, pg_catalog.pg_namespace n, pg_catalog.pg_database d
+    where n.nspname = ${schema} and d.datname = current_database()`
+  return row ?? null
+}
+
+/** `[column, grantee, kind, grantable]` */
+type StoredPrivilege = readonly [number, Oid, Privilege['kind'], boolean]
+
+const load = (list: readonly StoredPrivilege[]): Privilege[] =>
+  list.map(([column, grantee, kind, grantable]) => ({ column, grantee, kind, grantable }))
+
+export const store = (privileges: readonly Privilege[]): string =>
+  JSON.stringify(privileges.map(({ column, grantee, kind, grantable }) => [column, grantee, kind, grantable]))
+
+interface Row extends Omit<MaskRecord, 'before' | 'granted'> {
+  readonly before: StoredPrivilege[]
+  readonly granted: StoredPrivilege[] | null
+}
+
+/** Records of these relations; null: of all. */
+export async function readRecords(
+  sql: Sql,
+  schema: string,
+  oids: readonly Oid[] | null,
+): Promise<MaskRecord[]> {
+  const some = oids === null ? sql`` : sql`where oid = any(${[...oids]}::oid[])`
+  const rows = await sql<Row[]>`
+    select oid::int8 as oid, before, granted, pins, twin_oid::int8 as twin, basis, twin_rule as rule,
+      twin_oid is null and basis is not null and updated_at > now() - interval '10 minutes' as "isRefused",
+      coalesce(opened_at >= updated_at, false) as "isOpened"
+    from ${sql(schema)}.relation ${some}`
+  return rows.map(({ before, granted, pins, ...row }) => ({
+    ...row,
+    before: load(before),
+    granted: granted && load(granted),
+    pins: pins.filter(({ number }) => number > 0),
+  }))
+}
+
+export async function readTwinOwners(sql: Sql, schema: string): Promise<TwinOwner[]> {
+  return await sql<TwinOwner[]>`
+    select o.served::int8 as served, r.oid::int8 as role, r.rolname::text as name
+    from ${sql(schema)}.twin_owner o join pg_catalog.pg_roles r on r.oid = o.role`
+}

@@ -1,0 +1,220 @@
+import type { Row as AnyRow, Query, Sql } from '../../db/sql.ts'
+import type { Column, Grant, Oid, PrivilegeKind, Relation, RelationKind } from '../model.ts'
+import { selectStrangers } from './policy-strangers.ts'
+
+/** Lower OIDs are of objects that the server has from its beginning. */
+const firstOfUsers = 16_384
+
+/**
+ * The tables that rules name, their kin by inheritance, and every view over one of these at any depth; in a look at the
+ * whole also whatever has a record. Twins and temporary relations are left out.
+ */
+export async function findRelations(
+  sql: Sql,
+  targets: readonly { readonly schema: string; readonly table: string }[],
+  guard: string | null,
+  isWhole: boolean,
+  exempt: readonly Oid[] | null = null,
+): Promise<Oid[]> {
+  const recorded = guard !== null && isWhole ? sql`union select oid from ${sql(guard)}.relation` : sql``
+  const ours =
+    guard === null
+      ? sql`select null::oid where false`
+      : sql`select shadow from ${sql(guard)}.shadow
+          union all select oid from pg_catalog.pg_namespace where nspname = ${guard}`
+  // A twin of a view reads the twins of all that it reads, in focus or not.
+  const alsoRead =
+    guard === null
+      ? sql``
+      : sql`union all select d.refobjid from pg_catalog.pg_rewrite w
+          join pg_catalog.pg_depend d on d.objid = w.oid
+          join ${sql(guard)}.relation g on g.oid = d.refobjid where w.ev_class = reached.oid
+            and d.classid = 'pg_catalog.pg_rewrite'::regclass
+            and d.refclassid = 'pg_catalog.pg_class'::regclass`
+  const rows = await sql<{ oid: Oid }[]>`
+    with recursive named as (
+      select c.oid from unnest(${targets.map(({ schema }) => schema)}::text[],
+        ${targets.map(({ table }) => table)}::text[]) t(s, r)
+      join pg_catalog.pg_namespace n on n.nspname = t.s
+      join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = t.r
+      ${recorded}
+    ), reached as (
+      select oid from named
+      union
+      select next.oid from reached, lateral (
+        select inhrelid as oid from pg_catalog.pg_inherits where inhparent = reached.oid
+        union all select inhparent from pg_catalog.pg_inherits where inhrelid = reached.oid
+        union all select w.ev_class from pg_catalog.pg_depend d join pg_catalog.pg_rewrite w on w.oid = d.objid
+          where d.classid = 'pg_catalog.pg_rewrite'::regclass and d.refclassid = 'pg_catalog.pg_class'::regclass
+            and d.refobjid = reached.oid and w.ev_class <> reached.oid
+        ${alsoRead}
+      ) next
+    )
+    select c.oid::int8 as oid from reached join pg_catalog.pg_class c using (oid)
+    where (${exempt === null ? sql`true` : selectConcerned(sql, guard, exempt)})
+      and c.relkind in ('r', 'p', 'v', 'm', 'f') and c.relpersistence <> 't' and c.oid >= ${firstOfUsers}
+      and c.relnamespace not in (${ours}) order by 1`
+  return rows.map(({ oid }) => oid)
+}
+
+/** Grants on columns of a view, and its columns, that are read. */
+const mostGrants = 2_000
+
+/**
+ * SQL: false for a view `c` that nothing has to be done about. One of an owner that sees no raw value shows none:
+ * PostgreSQL denies it, as it denies a view that reads with the rights of its reader. Any role can make such views,
+ * and very wide ones.
+ */
+function selectConcerned(sql: Sql, guard: string | null, exempt: readonly Oid[]) {
+  const recorded =
+    guard === null ? sql`false` : sql`exists (select from ${sql(guard)}.relation g where g.oid = c.oid)`
+  const isWide = sql`(select coalesce(sum(pg_catalog.array_length(a.attacl, 1)), 0) from pg_catalog.pg_attribute a
+    where a.attrelid = c.oid and a.attnum > 0) > ${mostGrants}`
+  const seesRaw = sql`exists (
+    with recursive up as (select c.relowner as oid
+      union select m.roleid from up join pg_catalog.pg_auth_members m on m.member = up.oid)
+    select from up join pg_catalog.pg_roles r on r.oid = up.oid
+    where r.rolsuper or r.rolname in ('pg_read_all_data', current_user) or r.oid = any(${[...exempt]}::oid[])
+      or r.oid in (select t.relowner from reached join pg_catalog.pg_class t using (oid)
+        where t.relkind in ('r', 'p', 'f')))`
+  return sql`c.relkind not in ('v', 'm') or ${recorded} or case
+    when c.relkind = 'v' and ${isOn(sql, 'security_invoker')} then not ${isWide}
+    else c.relkind = 'm' and c.relispopulated or ${seesRaw} end`
+}
+
+const kinds: Readonly<Record<string, RelationKind>> = {
+  r: 'table',
+  p: 'table',
+  v: 'view',
+  m: 'materialized view',
+  f: 'foreign table',
+}
+
+type Piece = Query<AnyRow[]>
+
+/** `[grantor, grantee, kind, grantable]` */
+export type AclEntry = readonly [Oid, Oid, PrivilegeKind, boolean]
+
+/** The entries of an access list that lead to values, without those of the owner. */
+export function aclAsJson(sql: Sql, acl: Piece, owner: Piece) {
+  return sql`coalesce((
+    select json_agg(json_build_array(a.grantor::int8, a.grantee::int8, a.privilege_type, a.is_grantable))
+    from pg_catalog.aclexplode(${acl}) a where a.grantee <> ${owner}
+      and a.privilege_type in ('SELECT', 'TRIGGER', 'REFERENCES', 'MAINTAIN')), '[]')`
+}
+
+/** Those of the columns of the relation `c`. */
+export const columnAclsAsJson = (sql: Sql) => sql`coalesce((
+  select json_agg(json_build_array(t.attnum, ${aclAsJson(sql, sql`t.attacl`, sql`c.relowner`)}) order by t.attnum)
+  from pg_catalog.pg_attribute t
+  where t.attrelid = c.oid and t.attnum > 0 and t.attacl is not null and not t.attisdropped), '[]')`
+
+export const listPrivileges = (column: number, acl: readonly AclEntry[]): Grant[] =>
+  acl.map(([grantor, grantee, kind, grantable]) => ({ column, grantor, grantee, kind, grantable }))
+
+export const isOn = (sql: Sql, option: string) => sql`coalesce((select option_value::boolean
+  from pg_catalog.pg_options_to_table(c.reloptions) where option_name = ${option}), false)`
+
+type Row = Omit<Relation, 'kind' | 'columns' | 'acl'> & {
+  readonly relkind: string
+  readonly own: readonly AclEntry[]
+  readonly ofColumns: readonly (readonly [number, readonly AclEntry[]])[]
+}
+
+export async function readRelations(sql: Sql, oids: readonly Oid[], version: number): Promise<Relation[]> {
+  // Before 16 every member may take on the role.
+  const set = version >= 160000 ? 'SET' : 'MEMBER'
+  const roles = sql`(with recursive up as (select c.relowner as oid union select m.roleid from up
+    join pg_catalog.pg_auth_members m on m.member = up.oid) select oid from up)`
+  const [rows, columns] = await Promise.all([
+    sql<Row[]>`
+      select c.oid::int8 as oid, n.nspname::text as schema, c.relname::text as name, c.relkind::text as relkind,
+        c.relowner::int8 as owner, o.rolname::text as "ownerName",
+        -- With the owner's rights alone PostgreSQL may take another role as the grantor, which revokes nothing.
+        -- An owner that may not use the schema cannot name the relation.
+        case when me.rolsuper or me.oid = c.relowner then 'directly'
+          when pg_catalog.pg_has_role(c.relowner, ${set})
+            and pg_catalog.has_schema_privilege(c.relowner, c.relnamespace, 'USAGE') then 'as owner'
+          when pg_catalog.pg_has_role(c.relowner, 'USAGE') then 'directly'
+          when pg_catalog.pg_has_role(c.relowner, ${set}) then 'as owner' else 'not' end as acting,
+        pg_catalog.pg_has_role(c.relowner, ${set}) as settable,
+        case when c.relkind in ('v', 'm') then array(select u.oid::int8 from ${roles} u) else '{}' end as "ownerRoles",
+        c.relkind in ('v', 'm') and exists (select from ${roles} u join pg_catalog.pg_roles r on r.oid = u.oid
+          where r.rolsuper or r.rolname = 'pg_read_all_data') as "ownerReadsAll",
+        ${aclAsJson(sql, sql`c.relacl`, sql`c.relowner`)} as own,
+        ${columnAclsAsJson(sql)} as "ofColumns",
+        case when not c.relrowsecurity then 'none' else coalesce((
+          select min(case when p.polpermissive then 'permissive' else 'a' end) from pg_catalog.pg_policy p
+          where p.polrelid = c.oid and p.polcmd in ('*', 'r') and 0 <> all(p.polroles)), 'none') end as policies,
+        coalesce((
+          select jsonb_agg(distinct jsonb_build_object('oid', d.refobjid::int8, 'name', d.refobjid::regclass::text))
+          from pg_catalog.pg_policy p join pg_catalog.pg_depend d on d.objid = p.oid
+          where p.polrelid = c.oid and d.classid = 'pg_catalog.pg_policy'::regclass
+            and d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid <> c.oid
+            and pg_catalog.has_table_privilege(c.relowner, d.refobjid, 'SELECT')), '[]') as "policyReads",
+        ${selectStrangers(sql)} as "policyStrangers",
+        ${isOn(sql, 'security_barrier')} as "isSecurityBarrier",
+        ${isOn(sql, 'security_invoker')} as "isSecurityInvoker",
+        c.relispopulated as "isPopulated",
+        array(select inhparent::int8 from pg_catalog.pg_inherits where inhrelid = c.oid) as parents,
+        case when c.relkind in ('v', 'm') then array(select distinct d.refobjid::int8 from pg_catalog.pg_depend d
+          where d.classid = 'pg_catalog.pg_rewrite'::regclass and d.objid = w.oid and d.refobjid <> c.oid
+            and d.refclassid = 'pg_catalog.pg_class'::regclass) else '{}' end as reads,
+        coalesce(w.oid || '/' || w.xmin, '') as rule
+      from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+      join pg_catalog.pg_roles o on o.oid = c.relowner join pg_catalog.pg_roles me on me.rolname = current_user
+      left join pg_catalog.pg_rewrite w on w.ev_class = c.oid and w.rulename = '_RETURN'
+      where c.oid = any(${oids}::oid[]) order by c.oid`,
+    readColumns(sql, oids),
+  ])
+  return rows.map(({ relkind, own, ofColumns, ...row }) => {
+    const { policies, ...relation } = row as typeof row & { policies: string }
+    return {
+      ...relation,
+      rolePolicies: policies === 'a' ? 'restrictive' : (policies as Relation['rolePolicies']),
+      kind: kinds[relkind] ?? 'table',
+      columns: columns.get(row.oid) ?? [],
+      acl: [...listPrivileges(0, own), ...ofColumns.flatMap(([column, acl]) => listPrivileges(column, acl))],
+    }
+  })
+}
+
+/** Types outside pg_catalog have no name here, but for citext as its extension made it. */
+export async function readColumns(sql: Sql, oids: readonly Oid[]): Promise<Map<Oid, Column[]>> {
+  const rows = await sql<(Column & { relation: Oid })[]>`
+    select a.attrelid::int8 as relation, a.attnum::int as number, a.attname::text as name,
+      pg_catalog.format_type(a.atttypid, a.atttypmod) as type, pg_catalog.format_type(b.oid, b.modifier) as "baseType",
+      case when b.typnamespace = 'pg_catalog'::regnamespace or b.typname = 'citext' and b.typtype = 'b' and exists (
+          select from pg_catalog.pg_depend d
+          join pg_catalog.pg_extension x on x.oid = d.refobjid and x.extname = 'citext'
+          where d.classid = 'pg_catalog.pg_type'::regclass and d.objid = b.oid and d.deptype = 'e')
+        then b.typname::text else '' end as "baseName",
+      b.typtype::text as "baseKind", b.modifier, b.checks as "isChecked",
+      exists (select from pg_catalog.pg_type e where e.oid = b.typelem and e.typarray = b.oid) as "isArray",
+      case when a.attcollation <> 0 then (select format('%I.%I', n.nspname, l.collname) from pg_catalog.pg_collation l
+        join pg_catalog.pg_namespace n on n.oid = l.collnamespace where l.oid = a.attcollation) end as collation,
+      case when b.typtype = 'e' then (select enumlabel::text from pg_catalog.pg_enum
+        where enumtypid = b.oid order by enumsortorder limit 1) end as "firstLabel",
+      -- Up to 14 the column itself depends on what it is computed from; since, its expression does.
+      case when a.attgenerated = '' then '{}' else array(
+        select distinct d.refobjsubid from pg_catalog.pg_attrdef e join pg_catalog.pg_depend d
+          on d.classid = 'pg_catalog.pg_attrdef'::regclass and d.objid = e.oid
+          or d.classid = 'pg_catalog.pg_class'::regclass and d.objid = e.adrelid and d.objsubid = e.adnum
+        where e.adrelid = a.attrelid and e.adnum = a.attnum and d.refclassid = 'pg_catalog.pg_class'::regclass
+          and d.refobjid = a.attrelid and d.refobjsubid not in (0, a.attnum)) end as "computedFrom"
+    from pg_catalog.pg_attribute a cross join lateral (
+      with recursive base as (
+        select t.oid, t.typname, t.typnamespace, t.typtype, t.typelem, t.typbasetype, t.typtypmod,
+          a.atttypmod as modifier, false as checks
+        from pg_catalog.pg_type t where t.oid = a.atttypid
+        union all
+        select t.oid, t.typname, t.typnamespace, t.typtype, t.typelem, t.typbasetype, t.typtypmod, base.typtypmod,
+          base.checks or exists (select from pg_catalog.pg_constraint where contypid = base.oid and contype = 'c')
+        from base join pg_catalog.pg_type t on t.oid = base.typbasetype where base.typtype = 'd'
+      ) select * from base where typtype <> 'd') b
+    where a.attrelid = any(${oids}::oid[]) and a.attnum > 0 and not a.attisdropped order by a.attrelid, a.attnum`
+  const columns = new Map<Oid, Column[]>()
+  for (const { relation, ...column } of rows)
+    columns.set(relation, [...(columns.get(relation) ?? []), column])
+  return columns
+}

@@ -1,0 +1,247 @@
+import type { Query, Row, Sql } from '../../db/sql.ts'
+import type { Exempt, Header, Oid, Schema, Snapshot, Twin, TwinOwner } from '../model.ts'
+import { shadowName, shadowPrefix, twinOwnerPrefix } from '../names.ts'
+import type { Policy, Target } from '../policy.ts'
+import { readRecords, readTwinOwners } from './guard.ts'
+import {
+  type AclEntry,
+  aclAsJson,
+  columnAclsAsJson,
+  findRelations,
+  isOn,
+  listPrivileges,
+  readRelations,
+} from './relations.ts'
+import type { Start } from './start.ts'
+
+/**
+ * All that a turn knows about the database, in three round trips. No definition of a view is printed: PostgreSQL
+ * locks every relation of a view for that (`definitions.ts`). `focus`: the tables to look at; undefined: everything.
+ * /
+ */
+export async function readSnapshot(
+  sql: Sql,
+  { server, guard, isWatched }: Start,
+  header: Header | null,
+  exempt: Exempt,
+  policy: Policy,
+  focus: readonly Target[] | undefined,
+): Promise<Snapshot> {
+  const isWhole = focus === undefined
+  const known = guard.isThere ? guard.schema : null
+  const exemptRoles = [...exempt.roles]
+  const oids = await findRelations(sql, focus ?? policy.rules, known, isWhole, exemptRoles)
+  const [relations, records, twinOwners, schemas, twins, exemptMembers, defaults] = await Promise.all([
+    readRelations(sql, oids, server.version),
+    known === null ? [] : readRecords(sql, known, isWhole ? null : oids),
+    known === null ? [] : readTwinOwners(sql, known),
+    readSchemas(sql, known, oids, isWhole),
+    known === null ? [] : readTwins(sql, known, oids, isWhole),
+    readExemptMembers(sql, oids, exemptRoles),
+    readDefaults(sql),
+  ])
+  const lists = [relations, twins].flatMap((some) => some.flatMap(({ acl }) => acl))
+  const served = new Set(twinOwners.map((one) => one.served))
+  const isServed = relations.every(({ owner }) => served.has(owner))
+  const [takenNames, roles] = await Promise.all([
+    isServed ? new Set<string>() : readTakenNames(sql, server.database, twinOwners),
+    readRoleFacts(sql, [
+      ...relations.map(({ owner }) => owner),
+      ...[...lists, ...records.flatMap(({ before }) => before)].map(({ grantee }) => grantee),
+      ...schemas.flatMap(({ users, shadow }) => [
+        ...users,
+        ...(shadow?.users ?? []),
+        ...(shadow?.excess ?? []),
+      ]),
+      ...exemptRoles,
+      ...[...defaults.values()].flatMap((one) => [...one.relations, ...one.schemas]),
+    ]),
+  ])
+  return {
+    ...{ server, guard, header, isWatched, isWhole, relations, records, twins, schemas },
+    ...{ twinOwners, takenNames, exempt, exemptMembers, defaults, ...roles },
+  }
+}
+
+/**
+ * Members of an exempt role are exempt. An entry counts for the role that it was judged by, not for a later one of
+ * its name. `held`: roles that do not count so far.
+ */
+export async function readExempt(
+  sql: Sql,
+  { exemptRoles, judgedRoles, namedEntries = [] }: Policy,
+  version: number,
+  held: readonly Oid[],
+): Promise<Exempt> {
+  // An entry that was judged to be no role exempts none that takes the name: no role has the OID 0.
+  const judged = exemptRoles.map((name) => (judgedRoles?.has(name) ? (judgedRoles.get(name) ?? 0) : null))
+  // Since 16, a member with ADMIN alone may neither inherit nor take on the role, but grant it to itself.
+  const isMember = version >= 160000 ? sql`(m.inherit_option or m.set_option)` : sql`true`
+  const [rows, others] = await Promise.all([
+    sql<{ oid: Oid | null; isNamed: boolean; entry: string | null }[]>`
+      with recursive entry as (
+        select e.name, r.oid from unnest(${[...exemptRoles]}::text[], ${judged}::int8[]) e(name, judged)
+        left join pg_catalog.pg_roles r on r.rolname = e.name and (e.judged is null or e.judged = r.oid)
+      ), exempt as (
+        select oid, true as named from entry where oid is not null and oid <> all(${[...held]}::oid[])
+        union select m.member, false from exempt
+        join pg_catalog.pg_auth_members m on m.roleid = exempt.oid and ${isMember}
+      )
+      select oid::int8 as oid, bool_or(named) as "isNamed", null as entry from exempt
+      where oid <> all(${[...held]}::oid[]) group by 1
+      union all select null, false, e.name from entry e where e.oid is null`,
+    namedEntries.length === 0
+      ? []
+      : sql<{ oid: Oid; name: string }[]>`
+          select oid::int8 as oid, rolname::text as name from pg_catalog.pg_roles
+          where rolname = any(${[...namedEntries]}::text[]) order by 2`,
+  ])
+  const unknown = rows.flatMap(({ entry }) => entry ?? [])
+  // No role can be called "public", but one can be called "PUBLIC".
+  const isEverybody = (name: string) => name.toLowerCase() === 'public'
+  const roles = new Set(rows.flatMap(({ oid }) => oid ?? []))
+  return {
+    everybody: unknown.some(isEverybody),
+    roles,
+    named: new Set(rows.flatMap(({ oid, isNamed }) => (oid !== null && isNamed ? [oid] : []))),
+    unknown: unknown.filter((name) => !isEverybody(name)),
+    namesakes: others.filter(({ oid }) => !roles.has(oid)).map(({ name }) => name),
+  }
+}
+
+/** Grantees of these relations with the exempt roles that are members of them, at any depth. */
+async function readExemptMembers(
+  sql: Sql,
+  oids: readonly Oid[],
+  exempt: readonly Oid[],
+): Promise<ReadonlyMap<Oid, readonly Oid[]>> {
+  if (exempt.length === 0) return new Map()
+  const rows = await sql<{ grantee: Oid; members: Oid[] }[]>`
+    with recursive up as (
+      select oid as role, oid from unnest(${[...exempt]}::oid[]) e(oid)
+      union select up.role, m.roleid from up join pg_catalog.pg_auth_members m on m.member = up.oid
+    ), grantees as (
+      select distinct a.grantee from pg_catalog.pg_class c, pg_catalog.aclexplode(c.relacl) a
+        where c.oid = any(${oids}::oid[])
+      union select distinct a.grantee from pg_catalog.pg_attribute t, pg_catalog.aclexplode(t.attacl) a
+        where t.attrelid = any(${oids}::oid[]) and t.attacl is not null
+    )
+    select g.grantee::int8 as grantee, array_agg(up.role::int8 order by up.role) as members from grantees g
+    join up on up.oid = g.grantee and up.role <> g.grantee group by 1`
+  return new Map(rows.map(({ grantee, members }) => [grantee, members]))
+}
+
+/** The roles that may use the schemas of these relations, and those that may use the schemas of their twins. */
+async function readSchemas(
+  sql: Sql,
+  guard: string | null,
+  oids: readonly Oid[],
+  isWhole: boolean,
+): Promise<Schema[]> {
+  const recorded =
+    guard === null
+      ? sql`select null::oid as source, null::oid as shadow where false`
+      : sql`select source, shadow from ${sql(guard)}.shadow`
+  const ours =
+    guard === null ? sql`select null::oid where false` : sql`select role from ${sql(guard)}.twin_owner`
+  const users = (alias: Query<Row[]>) => sql`array(select a.grantee::int8
+    from pg_catalog.aclexplode(coalesce(${alias}.nspacl, pg_catalog.acldefault('n', ${alias}.nspowner))) a
+    where a.privilege_type = 'USAGE' order by 1)`
+  const rows = await sql<
+    { name: string; users: Oid[]; shadow: string | null; shadowUsers: Oid[]; excess: Oid[] }[]
+  >`
+    select n.nspname::text as name, ${users(sql`n`)} as users, s.nspname::text as shadow,
+      case when s.oid is null then '{}' else ${users(sql`s`)} end as "shadowUsers",
+      array(select distinct a.grantee::int8
+        from pg_catalog.aclexplode(s.nspacl) a left join pg_catalog.pg_roles g on g.oid = a.grantee
+        where (a.privilege_type = 'CREATE' or a.is_grantable) and a.grantee <> s.nspowner
+          and g.rolsuper is not true and a.grantee not in (${ours})) as excess
+    from pg_catalog.pg_namespace n left join (${recorded}) r on r.source = n.oid
+    left join pg_catalog.pg_namespace s on s.oid = r.shadow
+    where n.oid in (select c.relnamespace from pg_catalog.pg_class c where c.oid = any(${[...oids]}::oid[]))
+      or ${isWhole} and s.oid is not null
+    order by n.oid`
+  const taken = rows.some(({ shadow }) => shadow === null) ? await readTakenSchemas(sql) : new Set<string>()
+  return rows.map(({ name, users: own, shadow, shadowUsers, excess }) => {
+    // Two schemas may not have one name for their twins, as that of one may be the hash of another.
+    const twins = shadow ?? shadowName(name, (one) => taken.has(one))
+    taken.add(twins)
+    return {
+      ...{ name, users: own, twins },
+      shadow: shadow === null ? null : { name: shadow, users: shadowUsers, excess },
+    }
+  })
+}
+
+/** Any role that may create schemas can take such a name first. */
+async function readTakenSchemas(sql: Sql): Promise<Set<string>> {
+  const rows = await sql<{ name: string }[]>`
+    select nspname::text as name from pg_catalog.pg_namespace
+    where pg_catalog.starts_with(nspname::text, ${shadowPrefix})`
+  return new Set(rows.map(({ name }) => name))
+}
+
+/** Twins are known by the OIDs of the records: a view of that name may be another role's. */
+async function readTwins(sql: Sql, schema: string, oids: readonly Oid[], isWhole: boolean): Promise<Twin[]> {
+  const ofDropped = sql`or not exists (select from pg_catalog.pg_class x where x.oid = m.oid)`
+  const rows = await sql<
+    (Omit<Twin, 'acl'> & { own: AclEntry[]; ofColumns: (readonly [number, readonly AclEntry[]])[] })[]
+  >`
+    select c.oid::int8 as oid, n.nspname::text as schema, c.relname::text as name, c.relowner::int8 as owner,
+      pg_catalog.pg_get_userbyid(c.relowner)::text as "ownerName", coalesce(w.oid || '/' || w.xmin, '') as rule,
+      ${aclAsJson(sql, sql`c.relacl`, sql`c.relowner`)} as own,
+      ${columnAclsAsJson(sql)} as "ofColumns",
+      array(select t.attname::text from pg_catalog.pg_attribute t
+        where t.attrelid = c.oid and t.attnum > 0 order by t.attnum) as columns,
+      array(select pg_catalog.format_type(t.atttypid, t.atttypmod) from pg_catalog.pg_attribute t
+        where t.attrelid = c.oid and t.attnum > 0 order by t.attnum) as types,
+      ${isOn(sql, 'security_barrier')} as "isSecurityBarrier", ${isOn(sql, 'security_invoker')} as "isSecurityInvoker"
+    from ${sql(schema)}.relation m join pg_catalog.pg_class c on c.oid = m.twin_oid
+    join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+    left join pg_catalog.pg_rewrite w on w.ev_class = c.oid and w.rulename = '_RETURN'
+    where m.oid = any(${oids}::oid[]) ${isWhole ? ofDropped : sql``}`
+  return rows.map(({ own, ofColumns, ...twin }) => ({
+    ...twin,
+    acl: [...listPrivileges(0, own), ...ofColumns.flatMap(([column, acl]) => listPrivileges(column, acl))],
+  }))
+}
+
+async function readDefaults(sql: Sql): Promise<Snapshot['defaults']> {
+  const rows = await sql<{ role: Oid; relations: Oid[]; schemas: Oid[] }[]>`
+    select d.defaclrole::int8 as role,
+      array_agg(distinct a.grantee::int8) filter (where d.defaclobjtype = 'r') as relations,
+      array_agg(distinct a.grantee::int8) filter (where d.defaclobjtype = 'n') as schemas
+    from pg_catalog.pg_default_acl d, pg_catalog.aclexplode(d.defaclacl) a
+    where d.defaclobjtype in ('r', 'n') and a.grantee <> d.defaclrole group by 1`
+  return new Map(
+    rows.map(({ role, relations, schemas }) => [
+      role,
+      { relations: relations ?? [], schemas: schemas ?? [] },
+    ]),
+  )
+}
+
+async function readTakenNames(
+  sql: Sql,
+  database: Oid,
+  owners: readonly TwinOwner[],
+): Promise<ReadonlySet<string>> {
+  const rows = await sql<{ name: string }[]>`
+    select rolname::text as name from pg_catalog.pg_roles
+    where pg_catalog.starts_with(rolname::text, ${`${twinOwnerPrefix}${database}_`})
+      and oid <> all(${owners.map(({ role }) => role)}::oid[])`
+  return new Set(rows.map(({ name }) => name))
+}
+
+async function readRoleFacts(
+  sql: Sql,
+  oids: readonly Oid[],
+): Promise<Pick<Snapshot, 'roleNames' | 'superusers'>> {
+  const rows = await sql<{ oid: Oid; name: string; isSuperuser: boolean }[]>`
+    select oid::int8 as oid, rolname::text as name, rolsuper as "isSuperuser"
+    from pg_catalog.pg_roles where oid = any(${[...new Set(oids)]}::oid[])`
+  return {
+    roleNames: new Map(rows.map(({ oid, name }) => [oid, name])),
+    superusers: new Set(rows.filter(({ isSuperuser }) => isSuperuser).map(({ oid }) => oid)),
+  }
+}

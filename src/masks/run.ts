@@ -1,0 +1,234 @@
+import type { Database } from '../db/database.ts'
+import { sqlstateOf } from '../db/sqlstate.ts'
+import type { Tx } from '../db/transaction.ts'
+import { apply } from './apply/apply.ts'
+import { closeEach, type Done, openEach, type Run } from './apply/apply-each.ts'
+import { judge } from './apply/outcomes.ts'
+import { postcheck } from './apply/postcheck.ts'
+import { holdExempt, listExemptNames } from './held-roles.ts'
+import { Fence, idleMs } from './lease.ts'
+import type { Oid, Snapshot, Statement } from './model.ts'
+import { nameGuard } from './names.ts'
+import { upgradeGuards } from './plan/guard-tables.ts'
+import type { Unfinished } from './plan/model.ts'
+import { type Plan, plan } from './plan/plan.ts'
+import type { Policy, Target } from './policy.ts'
+import { claim } from './read/claim.ts'
+import { readDefinitions } from './read/definitions.ts'
+import { readHeader } from './read/guard.ts'
+import { readSnapshot } from './read/snapshot.ts'
+import { readStart, type Start } from './read/start.ts'
+import { NameHeld } from './sessions/name-holders.ts'
+import { watchWaits } from './sessions/watch-waits.ts'
+import type { PolicySource, TurnOptions, TurnResult } from './turn-options.ts'
+
+/** How a turn waits for locks: it gives way before PostgreSQL looks for deadlocks, after a second. */
+const waits = { together: 400, closing: 100, opening: 100 } as const
+
+export interface Phase {
+  readonly name: keyof typeof waits
+  /** The name of our schema may be taken by a transaction that is not committed. */
+  readonly renamesGuard?: boolean
+  /** Only these relations are closed, and sessions in the way are ended. */
+  readonly insists?: ReadonlySet<Oid>
+}
+
+/** A turn of another node is waited for, which PostgreSQL ends when its node is paused. */
+const turnWaitMs = idleMs + 1_000
+
+class DryRun extends Error {}
+
+export async function run(
+  database: Database,
+  source: PolicySource,
+  options: TurnOptions,
+  phase: Phase,
+): Promise<TurnResult> {
+  const fence = new Fence(options.dryRun ? undefined : options.lease)
+  let result: TurnResult | undefined
+  try {
+    await database.transaction(
+      async (tx) => {
+        await fence.release()
+        await fence.look()
+        result = await runIn(tx, database, source, options, phase, fence)
+        if (options.dryRun) throw new DryRun()
+        await fence.requireHeld()
+      },
+      { isPipelined: true },
+    )
+  } catch (error) {
+    if (!(error instanceof DryRun)) throw error
+  } finally {
+    // Not waited for: the next turn of any node waits for it.
+    void fence.release()
+  }
+  if (!result) throw new Error('a transaction ended without running')
+  return result
+}
+
+async function runIn(
+  tx: Tx,
+  database: Database,
+  source: PolicySource,
+  options: TurnOptions,
+  phase: Phase,
+  fence: Fence,
+): Promise<TurnResult> {
+  const { start, policy, header, claims, exempt } = await begin(tx, source, options, phase)
+  const focus = start.isCurrent ? options.focus?.(policy, header?.version ?? '') : undefined
+  // With the last rule everything of ours goes, so everything is looked at.
+  const looked = policy.rules.length === 0 ? undefined : focus
+  const snapshot = await readSnapshot(tx, start, header, exempt, policy, looked)
+  const rules = looked ? policy.rules.filter(concerns(snapshot, looked)) : policy.rules
+  const planned = await planWith(tx, snapshot, { ...policy, rules }, phase, start.statementTimeout)
+  const { masked, leave, finish } = planned
+  const isGuarded = masked.length > 0 || (start.guard.isThere && leave.length === 0)
+  const claimed = isGuarded ? claims : []
+  const steps = listSteps(planned, claimed)
+  const base = { policy, notes: planned.notes, unfinished: [], snapshot, plan: planned }
+  if (options.dryRun || steps.length === 0) return { ...base, steps, version: header?.version ?? '' }
+  await fence.enter(header?.epoch ?? 0)
+  const beforeStep = countSteps(options)
+  if (phase.name === 'together') {
+    await apply(tx, steps, beforeStep)
+    if (leave.length > 0) return { ...base, steps, version: '' }
+    await postcheck(tx, snapshot, masked, false)
+    return { ...base, steps, version: await raise(tx, fence, snapshot) }
+  }
+  const first = [...planned.records, ...claimed]
+  const done = await changeEach({ tx, snapshot, plan: planned, beforeStep }, database, first, phase)
+  await apply(tx, finish, beforeStep)
+  const isOver = phase.name === 'opening' && done.unfinished.length === 0 && leave.length > 0
+  const inTheWay = isOver ? await tryToLeave(tx, leave, beforeStep) : undefined
+  const isGone = isOver && inTheWay === undefined
+  return {
+    ...base,
+    notes: [...planned.notes, ...done.notes],
+    steps: [...first, ...done.steps, ...finish, ...(isGone ? leave : [])],
+    unfinished: [...done.unfinished, ...(inTheWay ? [inTheWay] : [])],
+    version: isGone ? '' : await raise(tx, fence, snapshot),
+  }
+}
+
+/** Relation by relation. What the masks stand on comes first: without it nothing can be closed. */
+async function changeEach(
+  run: Omit<Run, 'takeHolders'>,
+  database: Database,
+  first: readonly Statement[],
+  { name, insists }: Phase,
+): Promise<Done> {
+  const { tx, snapshot, beforeStep } = run
+  using watch = await watchWaits(database, tx)
+  await apply(tx, first, beforeStep).catch((error: unknown) => {
+    if (judge(error) === 'locked') throw new NameHeld(watch.take(), error)
+    throw error
+  })
+  if (insists) watch.endFor(listExemptNames(snapshot))
+  const each = { ...run, takeHolders: watch.take }
+  return name === 'closing' ? await closeEach(each, insists) : await openEach(each)
+}
+
+/** Takes the lock of the database, and reads under it what the turn is about. */
+async function begin(tx: Tx, source: PolicySource, options: TurnOptions, phase: Phase) {
+  const first = await readStart(tx, turnWaitMs, options.isMasked)
+  const start = phase.renamesGuard ? renameGuard(first) : first
+  await upgrade(tx, start)
+  const { guard, server } = start
+  // Nodes take turns by a lock on our own table: every role can take an advisory lock and keep it.
+  if (guard.isThere) await tx`lock table ${tx(guard.schema)}.relation in share row exclusive mode`
+  const [stored, header] = await Promise.all([
+    typeof source === 'function' ? source(tx) : source,
+    guard.isThere ? readHeader(tx, guard.schema) : null,
+    tx`select set_config('lock_timeout', ${String(waits[phase.name])}, true)`,
+  ])
+  const claims = await claim(tx, guard.schema, header, options.claimant, stored.rules.length > 0)
+  const { policy, exempt } = await holdExempt(tx, stored, header, server.version, options.findNeighbours)
+  return { start, header, claims, policy, exempt }
+}
+
+function renameGuard(start: Start): Start {
+  const { guard } = start
+  return guard.isThere ? start : { ...start, guard: { ...guard, schema: nameGuard() } }
+}
+
+/** Records of an earlier release are read in the form of this one. */
+async function upgrade(tx: Tx, start: Start): Promise<void> {
+  const { guard, server, isCurrent } = start
+  if (!guard.isThere || isCurrent) return
+  const why = 'records of an earlier release'
+  await apply(
+    tx,
+    upgradeGuards(guard.schema, server.version).map((sql) => ({ sql, why })),
+  )
+}
+
+async function planWith(
+  tx: Tx,
+  snapshot: Snapshot,
+  policy: Policy,
+  { name }: Phase,
+  statementTimeout: string,
+): Promise<Plan> {
+  const first = plan(snapshot, policy, new Map())
+  if (name === 'closing' || first.needed.length === 0) return first
+  const texts = await readDefinitions(tx, first.needed, name === 'opening', statementTimeout)
+  return plan(snapshot, policy, texts)
+}
+
+/** Counts the statements of a transaction. */
+function countSteps({ beforeStep }: TurnOptions): TurnOptions['beforeStep'] {
+  let at = 0
+  return beforeStep && (() => beforeStep(at++))
+}
+
+/** Undefined: nothing of ours is left. Otherwise what was in the way. */
+async function tryToLeave(
+  tx: Tx,
+  leave: readonly Statement[],
+  beforeStep: TurnOptions['beforeStep'],
+): Promise<Unfinished | undefined> {
+  if (leave.length === 0) return undefined
+  try {
+    await tx.savepoint(() => apply(tx, leave, beforeStep))
+    return undefined
+  } catch (error) {
+    if (judge(error) === 'lost') throw error
+    const reason = error instanceof Error ? error.message : ''
+    const target = 'the roles and schemas of twins'
+    return { target, oids: [], sqlstate: sqlstateOf(error), reason, holders: [], isClosed: true }
+  }
+}
+
+/** Numbers the change. Returns the version of the records. */
+async function raise(tx: Tx, fence: Fence, { guard, header, isWatched }: Snapshot): Promise<string> {
+  const [, now] = await Promise.all([
+    fence.raise(tx, guard.schema, header?.epoch ?? 0),
+    readHeader(tx, guard.schema),
+    // The event trigger noted the changes of this turn, which are none to look at.
+    isWatched
+      ? tx`delete from ${tx(guard.schema)}.drift where transaction = pg_catalog.txid_current()`
+      : undefined,
+  ])
+  return now?.version ?? ''
+}
+
+/** Rules of the tables in focus, and of what turned out to hang together with them. */
+function concerns({ relations, records }: Snapshot, focus: readonly Target[]): (rule: Target) => boolean {
+  const keyOf = ({ schema, table }: Target) => `${schema}\0${table}`
+  const pins = records.flatMap(({ pins: own }) => own)
+  const tables = new Set(
+    [...focus, ...relations.map(({ schema, name }) => ({ schema, table: name })), ...pins].map(keyOf),
+  )
+  return (rule) => tables.has(keyOf(rule))
+}
+
+const listSteps = ({ records, stands, groups, finish, leave }: Plan, claimed: readonly Statement[]) => [
+  ...records,
+  ...stands.flatMap(({ statements }) => statements),
+  ...claimed,
+  ...groups.flatMap(({ close }) => close),
+  ...groups.flatMap(({ open }) => open),
+  ...finish,
+  ...leave,
+]

@@ -1,0 +1,57 @@
+import { findVerdicts } from './containment/find-verdicts.ts'
+import { keepCount } from './containment/kept-counts.ts'
+import type { Look } from './contracts/inspection.ts'
+import type { Verdict } from './contracts/verdict.ts'
+import type { Database } from './db/database.ts'
+import type { Sql } from './db/sql.ts'
+import { createInspector } from './findings/inspection/inspector.ts'
+import { readMaskFacts } from './findings/inspection/read-mask-facts.ts'
+import { selectBound } from './masking/binding/find-bound.ts'
+import type { Controller } from './masks/control/controller.ts'
+import type { Source } from './masks/control/source.ts'
+import { isTwinOwnerName } from './masks/names.ts'
+import type { Proposal } from './masks/policy.ts'
+
+/** Looks of the controller take a two-hundredth of the time at most. */
+const pause = 200
+
+interface Parts {
+  readonly store: Sql
+  readonly source: Source
+  readonly enforcement: Controller
+}
+
+/** Looks into bound databases for people and for the controller, with the verdicts of containment among them. */
+export function openInspection({ store, source, enforcement }: Parts) {
+  const inspector = createInspector({
+    connect: (id) => enforcement.connect(id),
+    readPolicy: (...which) => enforcement.readPolicy(...which),
+    plan: (id) => enforcement.plan(id),
+    claimantOf: (id) => source.claimantOf(id),
+  })
+  const judge = async (id: string, bound: Database, proposed?: Proposal): Promise<Verdict[]> => {
+    const found = await findVerdicts(bound, async (tx) => {
+      const policy = await enforcement.readPolicy(id, proposed, tx)
+      return readMaskFacts(tx, policy, proposed === undefined)
+    })
+    // Owners of twins of other databases, which have no rights here.
+    const verdicts = found.filter((one) => one.canLogIn || !one.contained || !isTwinOwnerName(one.role))
+    if (!proposed) await keepCount(store, selectBound, id, verdicts)
+    return verdicts
+  }
+  const dueAt = new Map<string, number>()
+  return {
+    inspection: {
+      ...inspector,
+      findVerdicts: (into: Look, proposed?: Proposal): Promise<Verdict[]> =>
+        inspector.look(into, (bound) => judge(into.databaseId, bound, proposed)),
+    },
+    /** After a turn of the controller: keeps the count of roles that are not contained. */
+    async countAfterTurn(databaseId: string, hasChanged: boolean): Promise<void> {
+      const from = Date.now()
+      if (!hasChanged && from < (dueAt.get(databaseId) ?? 0)) return
+      await inspector.look({ databaseId, admit: async () => {} }, (bound) => judge(databaseId, bound))
+      dueAt.set(databaseId, Date.now() + pause * (Date.now() - from))
+    },
+  }
+}

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict'
+import { after, describe } from 'node:test'
+import { clause } from '../support/clause.ts'
+import { forUsualCluster } from '../support/postgres.ts'
+import type { ClauseId } from './attack.ts'
+import * as access from './cases/access.ts'
+import * as code from './cases/code.ts'
+import * as owners from './cases/owners.ts'
+import * as policies from './cases/policies.ts'
+import * as sessions from './cases/sessions.ts'
+import * as twins from './cases/twins.ts'
+import { TurnStage } from './turn-runner.ts'
+
+const all = [access, code, owners, policies, sessions, twins].flatMap((cases) => Object.values(cases).flat())
+
+forUsualCluster((cluster) => {
+  describe('roles that prepare for a turn', () => {
+    const stages = [new TurnStage(cluster, true), new TurnStage(cluster, false)]
+    after(async () => {
+      for (const stage of stages) await stage[Symbol.asyncDispose]()
+    })
+    /** With a superuser's binding, and with one that is a member of the owners: `npm test` takes them in turn. */
+    const play = (id: ClauseId) => async () => {
+      const cases = all.filter(({ clauses }) => clauses.includes(id))
+      assert.ok(cases.length > 0)
+      const played = stages.map(async (stage, at) => {
+        const wrong: string[] = []
+        for (const [index, each] of cases.entries())
+          if (process.env.MASQUERADE_TEST_ALL || index % 2 === at) wrong.push(...(await stage.play(each)))
+        return wrong
+      })
+      assert.deepEqual((await Promise.all(played)).flat(), [])
+    }
+    clause('ENF-350', 'A twin uses only what its relation does, beside twins, types of …', play('ENF-350'))
+    clause('ENF-158', 'Masking runs no cast, and no input of a type, that a role made: …', play('ENF-158'))
+    clause('ENF-219', 'A literal of a type that a role made, or of no type, runs no code …', play('ENF-219'))
+    clause('ENF-230', 'A row policy of a masked table runs through the twin with no right …', play('ENF-230'))
+    clause(
+      'ENF-341',
+      'A table whose row policies read a table of another owner, themselves …',
+      play('ENF-341'),
+    )
+    clause('ENF-51', 'A new owner of a masked table changes nothing for other roles. …', play('ENF-51'))
+    clause(
+      'ENF-530',
+      'USAGE on a shadow schema goes to the roles that have it on its schema, …',
+      play('ENF-530'),
+    )
+    clause('ENF-47', 'A role gains no privileges by creating, ahead of the controller, …', play('ENF-47'))
+    clause('ENF-220', 'A binding that is a member of the owner of a table revokes grants …', play('ENF-220'))
+    clause('ENF-295', 'A grant of a column that a role passed on by a grant option …', play('ENF-295'))
+    clause('ENF-64', 'A session that holds a lock on a twin keeps no column from being …', play('ENF-64'))
+    clause('ENF-146', 'A snapshot that was exported before a rule, or before an exemption …', play('ENF-146'))
+    clause('ENF-147', 'Temporary objects, schemas and search paths of a masked role …', play('ENF-147'))
+    clause('ENF-149', 'A transaction that was prepared before a rule and is committed …', play('ENF-149'))
+  })
+})

@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { after, before, describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { openDatabase } from '../../../src/db/database.ts'
+import type { Policy } from '../../../src/masks/policy.ts'
+import { takeTurn } from '../../../src/masks/turn.ts'
+import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
+import { forUsualCluster } from '../../support/postgres.ts'
+
+const canary = 'zqcanary'
+/** `npm run test:all` stops a turn before each statement; otherwise before the first of each kind. */
+const isAll = process.env.MASQUERADE_TEST_ALL !== undefined
+const program = fileURLToPath(new URL('../../support/die-in-turn.ts', import.meta.url))
+
+const schema = `
+  create schema app; grant usage on schema app to public;
+  create table app.t (id int, mail text, pay int, made text generated always as (mail || '!') stored);
+  insert into app.t values (1, '${canary}', 5);
+  create table app.parts (id int, mail text) partition by list (id);
+  create table app.part partition of app.parts for values in (1); insert into app.parts values (1, '${canary}');
+  create table app.child () inherits (app.t); insert into app.child values (2, '${canary}', 6);
+  create view app.v as select id, mail from app.t; create view app.deep as select mail from app.v where id > 0;
+  create materialized view app.m as select mail from app.t;
+  create policy every_row on app.parts using (true); alter table app.parts enable row level security;
+  grant select on all tables in schema app to $analyst, $auditor; grant select (mail) on app.t to $group;
+  grant select on app.t to $passing with grant option; grant trigger, references on app.t to $analyst`
+
+/** What a masked role could read raw values from. */
+const reads = [
+  ...['app.t.mail', 'app.t.made', 'app.parts.mail', 'app.part.mail', 'app.child.mail', 'app.v.mail'],
+  ...['app.deep.mail', 'app.m.mail', 'masked_app.t.mail', 'masked_app.t.made', 'masked_app.parts.mail'],
+  ...[
+    'masked_app.part.mail',
+    'masked_app.child.mail',
+    'masked_app.v.mail',
+    'masked_app.deep.mail',
+    'masked_app.m.mail',
+  ],
+].map((name) => name.match(/^(.*)\.(\w+)$/)?.slice(1) as [relation: string, column: string])
+
+forUsualCluster((cluster) => {
+  describe('faults between the statements of a turn', () => {
+    let target: Awaited<ReturnType<typeof createMaskedDatabase>>
+    let [auditor, owner]: string[] = []
+    const run = (text: string) => target.database.sql.unsafe(text)
+    before(async () => {
+      target = await createMaskedDatabase(cluster)
+      await target.createRole('analyst')
+      auditor = await target.createRole('auditor')
+      owner = await target.createRole('owner', '')
+      for (const name of ['group', 'passing']) await target.createRole(name, '')
+      await run(schema.replaceAll(/\$([a-z]+)/g, (_, name: string) => `"${target.role(name)}"`))
+    })
+    after(() => target[Symbol.asyncDispose]())
+
+    const t = rule('app.t.mail')
+    const parts = rule('app.parts.mail')
+    /** Each with what an operator does before. */
+    const changes = (): readonly { readonly what: string; readonly to: Policy; readonly by?: string }[] => [
+      { what: 'the first rules', to: policy([t, parts], [String(auditor)]) },
+      { what: 'another function', to: policy([rule('app.t.mail', 'Email'), parts], [String(auditor)]) },
+      { what: 'one more rule, and the end of an exemption', to: policy([t, parts, rule('app.t.pay')]) },
+      { what: 'an exemption', to: policy([t, parts], [String(auditor)]) },
+      {
+        what: 'a suspended table',
+        to: { ...policy([t, parts]), suspended: [{ schema: 'app', table: 't' }] },
+      },
+      { what: 'a table that is resumed', to: policy([t, parts]) },
+      { what: 'a renamed column', to: policy([t, parts]), by: 'alter table app.t rename pay to salary' },
+      { what: 'another owner', to: policy([t, parts]), by: `alter table app.parts owner to "${owner}"` },
+      { what: 'another view', to: policy([t, parts]), by: 'create view app.late as select mail from app.v' },
+      {
+        what: 'a revoke by hand',
+        to: policy([t, parts]),
+        by: `revoke select on app.t from "${target.role('group')}"`,
+      },
+      { what: 'a rule that goes', to: policy([t]) },
+      { what: 'the last rule', to: policy([]) },
+    ]
+
+    /** Columns of both policies: masked before the change and after it, so they are never to be read. */
+    const isMaskedIn = ({ rules }: Policy, relation: string) => {
+      const table = /parts?$/.test(relation) ? 'parts' : 't'
+      return rules.some((one) => one.column === 'mail' && one.table === table)
+    }
+    const assertNothingRaw = async (from: Policy, to: Policy, at: string) => {
+      const session = target.connectAs('analyst')
+      for (const [relation, column] of reads) {
+        const isTwin = relation.startsWith('masked_')
+        if (!isTwin && !(isMaskedIn(from, relation) && isMaskedIn(to, relation))) continue
+        const rows = await session.sql
+          .unsafe(`select "${column}"::text as value from ${relation}`)
+          .catch((error: { code?: string }) => {
+            assert.match(String(error.code), /^(42501|42P01|3F000|42703)$/, `${relation} ${at}`)
+            return []
+          })
+        assert.ok(!rows.some(({ value }) => String(value).includes(canary)), `${relation}.${column} ${at}`)
+      }
+      await session.close()
+    }
+
+    /** The backend is ended: the connection is lost between two statements. */
+    const loseConnection = async (wanted: Policy, at: number, holdsLock: boolean) => {
+      const name = `doomed-${at}`
+      const doomed = openDatabase({
+        url: target.url,
+        poolSize: 2,
+        searchPath: 'public',
+        applicationName: name,
+      })
+      let step = 0
+      const beforeStep = async () => {
+        if (step++ !== at) return
+        await run(
+          `select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = '${name}' and xact_start is not null`,
+        )
+      }
+      await takeTurn(doomed, wanted, { beforeStep }).catch(() => {})
+      await doomed.close()
+      return step > at || holdsLock
+    }
+    const killService = async (wanted: Policy, at: number) => {
+      const child = spawn(process.execPath, [program, target.url, JSON.stringify(wanted), String(at)], {
+        stdio: 'ignore',
+      })
+      const [, signal] = await once(child, 'exit')
+      return signal === 'SIGKILL'
+    }
+    /** While another session holds it, relations are changed one by one, each in a transaction with what was done before. */
+    const whileLocked = async (work: () => Promise<unknown>) => {
+      await target.database.transaction(async (tx) => {
+        await tx.unsafe('lock table app.child in access exclusive mode')
+        await work()
+      })
+    }
+
+    for (const mode of ['together', 'one by one'] as const)
+      test(`leave nothing open, and the next turn heals them: ${mode}`, {
+        timeout: 600_000,
+      }, async (context) => {
+        let from = policy([])
+        await takeTurn(target.database, from)
+        for (const { what, to, by } of changes())
+          await context.test(what, async () => {
+            const before = from
+            from = to
+            if (by && mode === 'together') await run(by)
+            const planned = (await takeTurn(target.database, to, { dryRun: true })).steps
+            if (planned.length === 0) return
+            const fault = async (at: number, die: () => Promise<boolean>, how: string) => {
+              const place = `${what}, ${how} before statement ${at}`
+              if (mode === 'together') assert.ok(await die(), place)
+              else await whileLocked(die)
+              await assertNothingRaw(before, to, place)
+              // What a fault left half done is undone here, as the next one begins with the same.
+              if (mode === 'one by one') await takeTurn(target.database, before)
+            }
+            const isFirst = (at: number) => planned.findIndex(({ why }) => why === planned[at]?.why) === at
+            const isTried = (at: number) => isAll || isFirst(at)
+            for (const at of planned.keys()) {
+              // One after the other, each kind of statement meets one of both.
+              const dies = mode === 'one by one' || isAll || at % 2 === 0
+              if (isTried(at) && dies)
+                await fault(at, () => loseConnection(to, at, mode === 'one by one'), 'connection lost')
+              if (isTried(at) && mode === 'together' && (isAll || !dies))
+                await fault(at, () => killService(to, at), 'service killed')
+            }
+            await takeTurn(target.database, to)
+            assert.deepEqual((await takeTurn(target.database, to)).steps, [], 'the next turn heals')
+            await assertNothingRaw(to, to, 'afterwards')
+            const exempt = to.exemptRoles.length > 0
+            const rows = await target
+              .connectAs('auditor')
+              .sql.unsafe('select mail from app.t')
+              .catch(() => [])
+            assert.equal(rows[0]?.mail === canary, exempt || to.rules.length === 0)
+          })
+      })
+  })
+})
