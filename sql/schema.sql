@@ -155,15 +155,6 @@ create table directory_write (
   constraint directory_write_pkey PRIMARY KEY (writer)
 );
 
-create table enforcement_lease (
-  database_id uuid not null,
-  holder uuid not null,
-  epoch bigint not null,
-  until timestamp with time zone not null,
-  constraint enforcement_lease_pkey PRIMARY KEY (database_id),
-  constraint enforcement_lease_database_id_fkey FOREIGN KEY (database_id) REFERENCES masked_database(id) ON DELETE CASCADE
-);
-
 create table enforcement_state (
   database_id uuid not null,
   state text not null,

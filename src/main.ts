@@ -162,7 +162,6 @@ export async function startService(options: StartOptions): Promise<Service> {
     guard,
     checkConnection,
     settings,
-    nodeId: description.nodeId,
     log,
     onDrift: () => metrics.countDrift(),
     afterTurn: (...turn) => countAfterTurn(...turn),

@@ -21,7 +21,6 @@ import { DirectoryFollower } from './masks/control/follow-directory.ts'
 import { examine } from './masks/control/preflight/preflight.ts'
 import { listLeftovers, restoreDatabase } from './masks/control/restore-database.ts'
 import { createStateStore } from './masks/control/states/state-store.ts'
-import { createLeases } from './masks/lease.ts'
 import type { Target } from './masks/policy.ts'
 import { recordEntries, selectRecords } from './masks/read/judge-exempt.ts'
 import type { Settings } from './settings.ts'
@@ -34,14 +33,13 @@ interface EnforcementParts {
   readonly guard: HostGuard
   readonly checkConnection: ConnectionCheck
   readonly settings: Settings
-  readonly nodeId: string
   readonly log: Logger
   onDrift(): void
   afterTurn(databaseId: string, hasChanged: boolean): Promise<void>
 }
 
 /** The controller, which reads policies of masking and rights of the directory; not started yet. */
-export function openEnforcement({ graph, settings, nodeId, log, ...parts }: EnforcementParts) {
+export function openEnforcement({ graph, settings, log, ...parts }: EnforcementParts) {
   const { sql } = parts.database
   const source = createEnforcementSource({
     ...parts,
@@ -57,7 +55,6 @@ export function openEnforcement({ graph, settings, nodeId, log, ...parts }: Enfo
       keys: createLoginKeys(parts.secrets, loginRoleName, writeVerifier),
     }),
     states: createStateStore(sql, selectBound, lockDatabase),
-    leaseOf: createLeases(sql, nodeId),
     log,
     timing: settings,
     onDrift: parts.onDrift,

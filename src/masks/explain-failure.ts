@@ -5,6 +5,11 @@ import { codeOf, sqlstate } from '../kernel/sqlstate.ts'
 /** The database is not one in which masks can hold. */
 export class Unfit extends Error {}
 
+/** Another node has its turn. It was waited for. */
+export class TurnUnderWay extends Error {
+  readonly code = 'EUNDERWAY'
+}
+
 export interface Failure {
   /** It may go away by itself: the database is down, a lock is held. */
   readonly passing: boolean
@@ -24,7 +29,7 @@ const passing: Readonly<Record<string, string>> = {
   [sqlstate.deadlockDetected]: 'another session changed the same objects',
   [sqlstate.internalError]: 'another session changed the same objects',
   [sqlstate.idleInTransactionTimeout]: 'the service was held up',
-  ELEASE: 'another node is changing the database',
+  EUNDERWAY: 'another node is changing the database',
 }
 
 const lasting: Readonly<Record<string, string>> = {

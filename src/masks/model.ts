@@ -237,7 +237,6 @@ export type Masks = ReadonlyMap<number, MaskOf>
 export interface Header {
   /** Another text after every change of masks: `16402/17`. Empty: there are no records. */
   readonly version: string
-  readonly epoch: number
   /** The resource that the masks belong to; null: none has claimed them. */
   readonly owner: string | null
   /** False: this database is a copy of the one that the records were made in. */

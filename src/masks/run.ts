@@ -1,12 +1,13 @@
 import type { Database } from '../db/database.ts'
 import { sqlstateOf } from '../db/sqlstate.ts'
 import type { Tx } from '../db/transaction.ts'
+import { codeOf, sqlstate } from '../kernel/sqlstate.ts'
 import { apply } from './apply/apply.ts'
 import { closeEach, type Done, openEach, type Run } from './apply/apply-each.ts'
 import { judge } from './apply/outcomes.ts'
 import { postcheck } from './apply/postcheck.ts'
+import { TurnUnderWay } from './explain-failure.ts'
 import { holdExempt, listExemptNames } from './held-roles.ts'
-import { Fence, idleMs } from './lease.ts'
 import type { Oid, Snapshot, Statement } from './model.ts'
 import { nameGuard } from './names.ts'
 import { upgradeGuards } from './plan/guard-tables.ts'
@@ -17,7 +18,7 @@ import { claim } from './read/claim.ts'
 import { readDefinitions } from './read/definitions.ts'
 import { readHeader } from './read/guard.ts'
 import { readSnapshot } from './read/snapshot.ts'
-import { readStart, type Start } from './read/start.ts'
+import { idleMs, readStart, type Start } from './read/start.ts'
 import { NameHeld } from './sessions/name-holders.ts'
 import { watchWaits } from './sessions/watch-waits.ts'
 import type { PolicySource, TurnOptions, TurnResult } from './turn-options.ts'
@@ -44,24 +45,17 @@ export async function run(
   options: TurnOptions,
   phase: Phase,
 ): Promise<TurnResult> {
-  const fence = new Fence(options.dryRun ? undefined : options.lease)
   let result: TurnResult | undefined
   try {
     await database.transaction(
       async (tx) => {
-        await fence.release()
-        await fence.look()
-        result = await runIn(tx, database, source, options, phase, fence)
+        result = await runIn(tx, database, source, options, phase)
         if (options.dryRun) throw new DryRun()
-        await fence.requireHeld()
       },
       { isPipelined: true },
     )
   } catch (error) {
     if (!(error instanceof DryRun)) throw error
-  } finally {
-    // Not waited for: the next turn of any node waits for it.
-    void fence.release()
   }
   if (!result) throw new Error('a transaction ended without running')
   return result
@@ -73,7 +67,6 @@ async function runIn(
   source: PolicySource,
   options: TurnOptions,
   phase: Phase,
-  fence: Fence,
 ): Promise<TurnResult> {
   const { start, policy, header, claims, exempt } = await begin(tx, source, options, phase)
   const focus = start.isCurrent ? options.focus?.(policy, header?.version ?? '') : undefined
@@ -88,13 +81,12 @@ async function runIn(
   const steps = listSteps(planned, claimed)
   const base = { policy, notes: planned.notes, unfinished: [], snapshot, plan: planned }
   if (options.dryRun || steps.length === 0) return { ...base, steps, version: header?.version ?? '' }
-  await fence.enter(header?.epoch ?? 0)
   const beforeStep = countSteps(options)
   if (phase.name === 'together') {
     await apply(tx, steps, beforeStep)
     if (leave.length > 0) return { ...base, steps, version: '' }
     await postcheck(tx, snapshot, masked, false)
-    return { ...base, steps, version: await raise(tx, fence, snapshot) }
+    return { ...base, steps, version: await raise(tx, snapshot) }
   }
   const first = [...planned.records, ...claimed]
   const done = await changeEach({ tx, snapshot, plan: planned, beforeStep }, database, first, phase)
@@ -107,7 +99,7 @@ async function runIn(
     notes: [...planned.notes, ...done.notes],
     steps: [...first, ...done.steps, ...finish, ...(isGone ? leave : [])],
     unfinished: [...done.unfinished, ...(inTheWay ? [inTheWay] : [])],
-    version: isGone ? '' : await raise(tx, fence, snapshot),
+    version: isGone ? '' : await raise(tx, snapshot),
   }
 }
 
@@ -135,8 +127,7 @@ async function begin(tx: Tx, source: PolicySource, options: TurnOptions, phase: 
   const start = phase.renamesGuard ? renameGuard(first) : first
   await upgrade(tx, start)
   const { guard, server } = start
-  // Nodes take turns by a lock on our own table: every role can take an advisory lock and keep it.
-  if (guard.isThere) await tx`lock table ${tx(guard.schema)}.relation in share row exclusive mode`
+  if (guard.isThere) await takeLock(tx, guard.schema)
   const [stored, header] = await Promise.all([
     typeof source === 'function' ? source(tx) : source,
     guard.isThere ? readHeader(tx, guard.schema) : null,
@@ -145,6 +136,16 @@ async function begin(tx: Tx, source: PolicySource, options: TurnOptions, phase: 
   const claims = await claim(tx, guard.schema, header, options.claimant, stored.rules.length > 0)
   const { policy, exempt } = await holdExempt(tx, stored, header, server.version, options.findNeighbours)
   return { start, header, claims, policy, exempt }
+}
+
+/**
+ * Nodes take turns by a lock on our own table, and read the policy under it: no plan of an older one is applied. Every
+ * role can take an advisory lock and keep it; this one no masked role can.
+ */
+async function takeLock(tx: Tx, schema: string): Promise<void> {
+  await tx`lock table ${tx(schema)}.relation in share row exclusive mode`.catch((error: unknown) => {
+    throw codeOf(error) === sqlstate.lockNotAvailable ? new TurnUnderWay() : error
+  })
 }
 
 function renameGuard(start: Start): Start {
@@ -201,10 +202,11 @@ async function tryToLeave(
 }
 
 /** Numbers the change. Returns the version of the records. */
-async function raise(tx: Tx, fence: Fence, { guard, header, isWatched }: Snapshot): Promise<string> {
-  const [, now] = await Promise.all([
-    fence.raise(tx, guard.schema, header?.epoch ?? 0),
-    readHeader(tx, guard.schema),
+async function raise(tx: Tx, { guard, isWatched }: Snapshot): Promise<string> {
+  const [[now]] = await Promise.all([
+    tx<{ version: string }[]>`
+      update ${tx(guard.schema)}.policy set epoch = coalesce(epoch, 0) + 1
+      returning ${guard.schema}::regnamespace::oid || '/' || epoch as version`,
     // The event trigger noted the changes of this turn, which are none to look at.
     isWatched
       ? tx`delete from ${tx(guard.schema)}.drift where transaction = pg_catalog.txid_current()`

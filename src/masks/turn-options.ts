@@ -1,7 +1,6 @@
 import type { Note } from '../contracts/note.ts'
 import type { Sql } from '../db/sql.ts'
 import type { FindNeighbours } from './held-roles.ts'
-import type { Lease } from './lease.ts'
 import type { Oid, Snapshot, Statement } from './model.ts'
 import type { Unfinished } from './plan/model.ts'
 import type { Plan } from './plan/plan.ts'
@@ -17,8 +16,6 @@ export interface TurnOptions {
   readonly claimant?: Claimant
   /** Finds login roles of other databases: a role that they hold does not become exempt. */
   readonly findNeighbours?: FindNeighbours
-  /** Decides which node changes the database. */
-  readonly lease?: Lease
   /** True: the service has masked the database of this place. */
   readonly isMasked?: (place: string) => Promise<boolean>
   /** Runs when everything is closed and before anything is opened, where both do not happen at once. */

@@ -17,6 +17,7 @@ const releases = [...readText('CHANGELOG.md').matchAll(/^## (\d+\.\d+\.\d+), \d{
 const excused: Readonly<Record<string, string>> = {
   'the table closed_relation is gone': 'nodes of 0.2 are stopped before the first of 0.3 starts',
   'the table copied_record is gone': 'nodes of 0.2 are stopped before the first of 0.3 starts',
+  'the table enforcement_lease is gone': 'nodes of 0.2 are stopped before the first of 0.3 starts',
   'masked_database has the new rule masked_database_not_contained_check':
     'it is about a new column, which keeps its default there',
 }

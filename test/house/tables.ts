@@ -48,7 +48,7 @@ export const owners: Readonly<Record<string, readonly string[]>> = {
     'suspension',
   ],
   containment: ['containment_look'],
-  masks: ['enforcement_lease', 'enforcement_state', 'exempt_role', 'masked_place'],
+  masks: ['enforcement_state', 'exempt_role', 'masked_place'],
 }
 
 export function listTables(schema: string): string[] {

@@ -13,7 +13,7 @@ const outcomes = {
   overtaken: { attempts: 5, on: /^(XX000|40001|23505|42710|42P06|42P07|3F000|42704|42P01)$/ },
   /** The database is not as it was meant to be. */
   different: { attempts: 2, on: /^$/ },
-  /** The connection, the lease or the database is gone: the controller tries again. */
+  /** The connection or the database is gone, or another node has its turn: the controller tries again. */
   lost: { attempts: 0, on: /^(08|25(?!P02)|28|3D|53|57P|E)/ },
   /** PostgreSQL refused a statement. */
   refused: { attempts: 1, on: /./ },

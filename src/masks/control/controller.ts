@@ -5,7 +5,6 @@ import type { Place } from '../../db/database-url.ts'
 import type { Sql } from '../../db/sql.ts'
 import { CoalescedJobs, type Occasion, TurnQueue, within } from '../../kernel/jobs.ts'
 import { Unfit } from '../explain-failure.ts'
-import type { Lease } from '../lease.ts'
 import type { Statement } from '../model.ts'
 import type { Policy, Proposal } from '../policy.ts'
 import { takeTurn } from '../turn.ts'
@@ -23,7 +22,6 @@ interface ControllerOptions {
   readonly source: Source
   readonly openLogins: (needs: LoginNeeds) => LoginRoom
   readonly states: StateStore
-  readonly leaseOf: (databaseId: string) => Lease
   readonly log: Logger
   readonly timing: {
     readonly auditSeconds: number

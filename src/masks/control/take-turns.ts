@@ -5,9 +5,8 @@ import type { Database } from '../../db/database.ts'
 import type { Sql } from '../../db/sql.ts'
 import type { Occasion } from '../../kernel/jobs.ts'
 import { sqlstate } from '../../kernel/sqlstate.ts'
-import { explainFailure } from '../explain-failure.ts'
+import { explainFailure, TurnUnderWay } from '../explain-failure.ts'
 import { listExemptNames } from '../held-roles.ts'
-import { type Lease, LeaseLost } from '../lease.ts'
 import type { Policy, Target } from '../policy.ts'
 import { NameHeld } from '../sessions/name-holders.ts'
 import { type TurnOptions, type TurnResult, takeTurn } from '../turn.ts'
@@ -27,7 +26,6 @@ import { type CatalogWatch, readActivity } from './watch-catalogs.ts'
 interface Parts {
   readonly source: Source
   readonly states: StateStore
-  readonly leaseOf: (databaseId: string) => Lease
   readonly log: Logger
   readonly room: LoginRoom
   readonly connections: Connections
@@ -173,7 +171,7 @@ export class Turns {
         if (attempt >= mostAttempts || (isOver && ended === 0)) return result
       } catch (error) {
         const { passing, reason } = explainFailure(error)
-        const isWaitedFor = (error instanceof LeaseLost && error.isHeld) || reason.includes('reached')
+        const isWaitedFor = error instanceof TurnUnderWay || reason.includes('reached')
         const most = error instanceof NameHeld ? patientAttempts : mostAttempts
         if (!passing || isWaitedFor || isOutOfLocks(error) || attempt >= most) throw error
       }
@@ -183,13 +181,12 @@ export class Turns {
 
   /** Sessions of roles that lost their exemption end as soon as what can be closed is closed. */
   #chooseOptions(turn: Turn, before: Pick<TurnResult, 'policy' | 'version'> | undefined): TurnOptions {
-    const { source, states, room, leaseOf } = this.#parts
+    const { source, states, room } = this.#parts
     const { database, databaseId } = turn
     return {
       claimant: source.claimantOf(databaseId),
       isMasked: (place: string) => states.isMaskedPlace(databaseId, place),
       findNeighbours: room.findNeighbours(databaseId),
-      lease: leaseOf(databaseId),
       overdue: () => this.#inTheWay.listOverdue(databaseId),
       onClosed: (schema: string) => this.#endRaw(turn, schema, false),
       onUnopened: async (closed: TurnResult) => {

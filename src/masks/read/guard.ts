@@ -7,7 +7,6 @@ export async function readHeader(sql: Sql, schema: string): Promise<Header | nul
     select p.exempt, pg_catalog.to_jsonb(p) -> 'exempt_oids' as "exemptOids",
       n.oid || '/' || coalesce(pg_catalog.to_jsonb(p) ->> 'epoch', '0') as version,
       pg_catalog.to_jsonb(p) ->> 'owner' as owner,
-      coalesce((pg_catalog.to_jsonb(p) ->> 'epoch')::int8, 0) as epoch,
       coalesce(pg_catalog.to_jsonb(p) ->> 'database' = d.oid::text, false) as "madeHere",
       coalesce(pg_catalog.to_jsonb(p) ->> 'self' <> pg_catalog.to_regclass(
         pg_catalog.format('%I.relation', ${schema}::text))::oid::text, false) as "isRestored",

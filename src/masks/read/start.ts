@@ -1,9 +1,11 @@
 import type { Tx } from '../../db/transaction.ts'
 import { sqlstate } from '../../kernel/sqlstate.ts'
-import { idleMs } from '../lease.ts'
 import type { GuardState, Server } from '../model.ts'
 import { driftFunction, driftTrigger, guardSchema } from '../names.ts'
 import { selectGuard } from './find-guard.ts'
+
+/** PostgreSQL ends a session that leaves the transaction of a turn idle for so long. */
+export const idleMs = 4_000
 
 /** What a turn knows before it takes the lock of the database. */
 export interface Start {

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
-import { randomUUID } from 'node:crypto'
 import { after, before, describe } from 'node:test'
 import type { Database } from '../../../src/db/database.ts'
-import { createLeases, LeaseLost } from '../../../src/masks/lease.ts'
+import { TurnUnderWay } from '../../../src/masks/explain-failure.ts'
 import { takeTurn } from '../../../src/masks/turn.ts'
 import { clause } from '../../support/clause.ts'
 import { bindingOf, createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
@@ -52,16 +51,18 @@ describe('two nodes that change one masked database', () => {
     return { status: response.status, enforcement: response.headers.get('x-masquerade-enforcement'), text }
   }
 
+  const isInTurn = async () => {
+    const rows = await target.database.sql<{ pid: number }[]>`
+      select pid from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'
+        and application_name = 'masquerade enforcement'`
+    return rows[0]
+  }
+
   /** Stops the second node in the middle of the turn that this change begins. */
   async function pauseInTurn(method: string, path: string, properties?: object) {
     await target.database.sql`update public.slow set seconds = 0.3`
     const answer = send(paused.origin, method, path, properties).catch(() => undefined)
-    const turn = await waitUntil('the turn is under way', async () => {
-      const rows = await target.database.sql<{ pid: number }[]>`
-        select pid from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'
-          and application_name = 'masquerade enforcement'`
-      return rows[0]
-    })
+    const turn = await waitUntil('the turn is under way', isInTurn)
     paused.child.kill('SIGSTOP')
     await target.database.sql`update public.slow set seconds = 0`
     return { answer, pid: turn?.pid ?? 0 }
@@ -79,7 +80,7 @@ describe('two nodes that change one masked database', () => {
 
   clause(
     'ENF-210',
-    'One node at a time changes a masked database, by a lease of 8 seconds in the store. A node that was…',
+    'One node at a time changes a masked database, by a lock in it under which it reads the policy. A node…',
     async () => {
       // The first rule of the database: there are no records yet that a lock could be taken on.
       const first = await pauseInTurn('PUT', ruleUrl(db, 'mail'), emailRule)
@@ -101,7 +102,16 @@ describe('two nodes that change one masked database', () => {
       })
       await holdsFor(500, 'nothing is masked', () => isRaw('email'))
 
-      // With records: the change of the other node waits for no longer than the lease.
+      // A turn without records cannot lock: the other node sees nothing of it, and has the masks removed when they are there.
+      await target.database.sql`update public.slow set seconds = 1`
+      const overtaken = send(paused.origin, 'PUT', ruleUrl(db, 'mail'), emailRule)
+      await waitUntil('the first turn is under way', isInTurn)
+      await send(service.origin, 'DELETE', ruleUrl(db, 'mail'))
+      await target.database.sql`update public.slow set seconds = 0`
+      await overtaken
+      await waitUntil('the node looks again', () => isRaw('email'))
+
+      // With records: the change of the other node waits until PostgreSQL ends the turn.
       const mail = await send(service.origin, 'PUT', ruleUrl(db, 'mail'), emailRule)
       assert.equal(
         mail.enforcement,
@@ -125,51 +135,56 @@ describe('two nodes that change one masked database', () => {
 
   clause(
     'ENF-210',
-    'One node at a time changes a masked database, by a lease of 8 seconds in the store. A node that was…',
+    'One node at a time changes a masked database, by a lock in it under which it reads the policy. A node…',
     async () => {
-      const { sql } = service.database
       await using other = await createMaskedDatabase()
-      await other.database.sql`create table public.t (id int, mail text, pay int)`
-      const [row] = await sql<
-        { id: string }[]
-      >`select id from masked_database where key = ${db.toLowerCase()}`
-      const databaseId = row?.id ?? ''
-      const [one, two] = [randomUUID(), randomUUID()].map((holder) => createLeases(sql, holder)(databaseId))
-      assert.ok(one && two)
-      const lapse = () => sql`update enforcement_lease set until = now() where database_id = ${databaseId}`
-
-      const seen = await one.look()
-      const held = await one.take(seen, 0)
-      let isFree = false
-      const waiting = two.look().then((epoch) => {
-        isFree = true
-        return epoch
+      const { database } = other
+      await database.sql`create table public.t (id int, mail text, pay int)`
+      await takeTurn(database, policy([rule('public.t.mail')]))
+      const order: string[] = []
+      const { promise: isGiven, resolve: give } = Promise.withResolvers<void>()
+      const first = takeTurn(database, policy([rule('public.t.pay')]), {
+        async beforeStep(at) {
+          if (at === 0) await isGiven
+        },
       })
-      await holdsFor(300, 'the other node waits', () => !isFree)
-      await assert.rejects(two.take(seen, 0), LeaseLost)
-      await held.requireHeld()
-      await held.release()
-      assert.equal(await waiting, held.epoch)
-
-      // A turn that is overtaken while it applies its plan undoes it, with records or without.
-      for (const before of [[], [rule('public.t.mail')]]) {
-        await takeTurn(other.database, policy(before), { lease: two })
-        const overtaken = takeTurn(other.database, policy([rule('public.t.pay')]), {
-          lease: one,
-          async beforeStep(at) {
-            if (at > 0) return
-            await lapse()
-            await (await two.take(await two.look(), 0)).release()
-          },
-        })
-        await assert.rejects(overtaken, LeaseLost)
-        assert.deepEqual(await listMasked(other.database), before.length > 0 ? ['t'] : [])
+      const readNext = async () => {
+        order.push('the second reads the policy')
+        return policy([])
       }
+      const waits = async () => {
+        const rows = await database.sql`
+          select 1 from pg_locks where not granted and mode = 'ShareRowExclusiveLock'
+            and database = (select oid from pg_database where datname = current_database())`
+        return rows.length > 0
+      }
+      await holdsFor(100, 'the first turn has the lock', async () => !(await waits()))
+      const second = takeTurn(database, readNext)
+      await waitUntil('the second turn waits', waits)
+      assert.deepEqual(order, [])
+      order.push('the first turn goes on')
+      give()
+      await Promise.all([first, second])
+      assert.deepEqual(order, ['the first turn goes on', 'the second reads the policy'])
+      assert.deepEqual(await listMasked(database), [])
+    },
+  )
 
-      // A store that was restored has forgotten its epochs; the masked database has not.
-      await sql`update enforcement_lease set epoch = 1 where database_id = ${databaseId}`
-      await takeTurn(other.database, policy([]), { lease: one })
-      assert.deepEqual(await listMasked(other.database), [])
+  clause(
+    'ENF-218',
+    'A change of a rule takes at most 48 round trips in all, of the node to the…',
+    async () => {
+      await using other = await createMaskedDatabase()
+      const { database } = other
+      await database.sql`create table public.t (id int, mail text)`
+      await takeTurn(database, policy([rule('public.t.mail')]))
+      await database.transaction(async (tx) => {
+        await tx`lock table masquerade_guard.relation in share row exclusive mode`
+        const from = performance.now()
+        await assert.rejects(takeTurn(database, policy([])), TurnUnderWay)
+        const ms = performance.now() - from
+        assert.ok(ms > 4_000 && ms < 9_000, `${ms} ms`)
+      })
     },
   )
 })
