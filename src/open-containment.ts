@@ -32,7 +32,7 @@ export function openInspection({ store, source, enforcement }: Parts) {
   const judge = async (id: string, bound: Database, proposed?: Proposal): Promise<Verdict[]> => {
     const found = await findVerdicts(bound, async (tx) => {
       const policy = await enforcement.readPolicy(id, proposed, tx)
-      return readMaskFacts(tx, policy, proposed === undefined)
+      return readMaskFacts(tx, id, policy, proposed === undefined)
     })
     // Owners of twins of other databases, which have no rights here.
     const verdicts = found.filter((one) => one.canLogIn || !one.contained || !isTwinOwnerName(one.role))

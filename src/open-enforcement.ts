@@ -16,7 +16,6 @@ import { selectBound } from './masking/binding/find-bound.ts'
 import { lockDatabase } from './masking/databases/database-row.ts'
 import { createEnforcementSource } from './masking/enforcement/source.ts'
 import { Controller } from './masks/control/controller.ts'
-import { createExemptElsewhere } from './masks/control/exempt-elsewhere.ts'
 import { DirectoryFollower } from './masks/control/follow-directory.ts'
 import { examine } from './masks/control/preflight/preflight.ts'
 import { listLeftovers, restoreDatabase } from './masks/control/restore-database.ts'
@@ -65,9 +64,7 @@ export function openEnforcement({ graph, settings, log, ...parts }: EnforcementP
 
 /** What masking asks about the databases that it binds and the roles that it maps. */
 export function createExaminers(store: Sql) {
-  const readExemptElsewhere = createExemptElsewhere(
-    createStateStore(store, selectBound, lockDatabase).listExemptElsewhere,
-  )
+  const { readExemptElsewhere } = createStateStore(store, selectBound, lockDatabase)
   return {
     examine,
     examineRole: async (sql: Sql, role: string, tables: readonly Target[], databaseId: string) =>

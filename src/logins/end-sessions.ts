@@ -22,7 +22,7 @@ interface Shown {
 export const lockTimeoutMs = 400
 
 const goneAfterMs = 1_000
-/** Most sessions have started by then. Others wait for this too (`createNeighbourWarning`). */
+/** Most sessions have started by then. */
 const startMs = 300
 const greatestOid = 2 ** 32 - 1
 

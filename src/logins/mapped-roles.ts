@@ -2,7 +2,6 @@ import { longestMark } from '../db/login-mark.ts'
 import { quoteIdentifier } from '../db/quote.ts'
 import type { Sql } from '../db/sql.ts'
 import { isDirectoryName } from '../kernel/uuid.ts'
-import type { IsExemptElsewhere } from '../masks/control/exempt-elsewhere.ts'
 import type { Finding } from '../masks/control/preflight/finding.ts'
 import { isLoginMark, isTwinOwnerName } from '../masks/names.ts'
 import type { Target } from '../masks/policy.ts'
@@ -28,15 +27,15 @@ const exemptThere =
 
 /**
  * Whether a database role can be given to people of the directory. `tables`: those that rules name. `others`: where it
- * does not exist, roles with names like it.
+ * does not exist, roles with names like it. `exemptElsewhere`: roles that other databases of the server exempt, by OID.
  */
 export async function examineMappedRole(
   sql: Sql,
   role: string,
   tables: readonly Target[],
-  isExemptElsewhere: IsExemptElsewhere,
+  exemptElsewhere: ReadonlySet<number>,
 ): Promise<{ exists: boolean; others: readonly string[]; objections: readonly Finding[] }> {
-  const reached = (await readMappedRoles(sql, [role], tables, isExemptElsewhere)).get(role)
+  const reached = (await readMappedRoles(sql, [role], tables, exemptElsewhere)).get(role)
   return reached
     ? { exists: true, others: [], objections: objectTo(reached) }
     : { exists: false, others: await listRoles(sql), objections: [] }
@@ -47,7 +46,7 @@ export async function readMappedRoles(
   sql: Sql,
   roles: readonly string[],
   tables: readonly Target[],
-  isExemptElsewhere: IsExemptElsewhere,
+  exemptElsewhere: ReadonlySet<number>,
 ): Promise<Map<string, ReachedRole[]>> {
   if (roles.length === 0) return new Map()
   const rows = await sql<Row[]>`
@@ -62,7 +61,7 @@ export async function readMappedRoles(
       where h.datname = current_database() and d.deptype = 'o' and d.refobjid in (select oid from reached)
         and d.refclassid = 'pg_catalog.pg_authid'::pg_catalog.regclass
     )
-    select reached.mapped::text as mapped, r.oid::int8 as oid, r.rolname::text as name, r.rolsuper as superuser,
+    select reached.mapped::text as mapped, r.oid, r.rolname::text as name, r.rolsuper as superuser,
       array_remove(array[
         case when r.rolreplication then 'REPLICATION' end, case when r.rolbypassrls then 'BYPASSRLS' end,
         case when r.rolcreaterole then 'CREATEROLE' end,
@@ -84,7 +83,7 @@ export async function readMappedRoles(
   const found = rows.map((row) => ({
     ...row,
     owned: owned.get(row.oid) ?? [],
-    isExemptElsewhere: isExemptElsewhere(row),
+    isExemptElsewhere: exemptElsewhere.has(row.oid),
   }))
   return Map.groupBy(found, ({ mapped }) => mapped)
 }
@@ -104,7 +103,7 @@ export async function readOwned(
   // Views over twins are none of it.
   const isCopy = guard ? sql`exists (select 1 from ${sql(guard)}.relation g where g.oid = c.oid)` : sql`true`
   const rows = await sql<{ owner: number; name: string }[]>`
-    select c.relowner::int8 as owner, format('%I.%I', n.nspname, c.relname) as name
+    select c.relowner as owner, format('%I.%I', n.nspname, c.relname) as name
     from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
     where c.oid = any(${oids}::int8[]::oid[]) and c.relowner = any(${owners}::int8[]::oid[])
       and (c.relkind in ('r', 'p', 'f') or c.relkind = 'm' and c.relispopulated and ${isCopy})

@@ -30,7 +30,7 @@ export type SignOtherwise = (text: string) => {
 }
 
 /** The end of the mark of a login role whose sessions are to end, followed by where else than at the primary. */
-export const endingMark = ' ending'
+const endingMark = ' ending'
 
 const leftMark = ' at standbys'
 

@@ -3,7 +3,6 @@ import type { Note } from '../contracts/note.ts'
 import type { LoginNeeds, LoginRoom } from '../masks/control/login-port.ts'
 import { createStandbyEnding } from './end-at-standbys.ts'
 import { endLoginSessions } from './end-sessions.ts'
-import { createNeighbourFinder } from './find-neighbours.ts'
 import { Logins } from './logins.ts'
 import type { LoginsOptions } from './model.ts'
 
@@ -17,7 +16,6 @@ export function openLogins(
       logins,
       endAtStandbys: createStandbyEnding({ finish: logins.finishLeft.bind(logins), listOthers }),
       endSessions: endLoginSessions,
-      findNeighbours: (databaseId) => createNeighbourFinder(databaseId, parts.keys),
       tell: createNoteLog(parts.log),
     }
   }

@@ -28,7 +28,7 @@ export async function readSnapshot(
   principalId?: string,
 ): Promise<LoginSnapshot> {
   const asked = principalId === undefined ? [] : [principalId]
-  const [facts, target, isExemptElsewhere, own] = await Promise.all([
+  const [facts, target, exemptElsewhere, own] = await Promise.all([
     readFacts(sql),
     source.find(databaseId),
     readExemptElsewhere(sql, databaseId),
@@ -48,7 +48,7 @@ export async function readSnapshot(
     sql,
     [...new Set(rights.flatMap(({ roles }) => roles))],
     tables,
-    isExemptElsewhere,
+    exemptElsewhere,
   )
   const wanted = rights.map(({ roles, ...one }) => ({
     principalId: one.principalId,

@@ -24,13 +24,6 @@ export interface Rule extends Mask {
   readonly column: string
 }
 
-/** A role that is not exempt so far, and the databases that have login roles below it. */
-export interface HeldRole {
-  /** Null: it is a login role of such a database itself. */
-  readonly role: string | null
-  readonly neighbours: readonly string[]
-}
-
 /** The state that a database is to be in. A policy that is off has no rules. */
 export interface Policy {
   readonly rules: readonly Rule[]
@@ -40,13 +33,6 @@ export interface Policy {
   readonly namedEntries?: readonly string[]
   /** Entries that exempt nothing, because a role took the name later that a masked role may have created. */
   readonly takenNames?: readonly string[]
-  /**
-   * Roles that are not exempt so far, because login roles of other databases are members of them: those above all
-   * others.
-   */
-  readonly heldRoles?: readonly HeldRole[]
-  /** The OIDs of all of them: roles of entries, and members of these. */
-  readonly heldOids?: readonly number[]
   /**
    * The OIDs of the roles that entries and names of login roles were judged by. Null: there was none, so that none is
    * exempt by it.

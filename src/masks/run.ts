@@ -7,7 +7,6 @@ import { closeEach, type Done, openEach, type Run } from './apply/apply-each.ts'
 import { judge } from './apply/outcomes.ts'
 import { postcheck } from './apply/postcheck.ts'
 import { TurnUnderWay } from './explain-failure.ts'
-import { holdExempt, listExemptNames } from './held-roles.ts'
 import type { Oid, Snapshot, Statement } from './model.ts'
 import { nameGuard } from './names.ts'
 import { upgradeGuards } from './plan/guard-tables.ts'
@@ -17,7 +16,7 @@ import type { Policy, Target } from './policy.ts'
 import { claim } from './read/claim.ts'
 import { readDefinitions } from './read/definitions.ts'
 import { readHeader } from './read/guard.ts'
-import { readSnapshot } from './read/snapshot.ts'
+import { listExemptNames, readExempt, readSnapshot } from './read/snapshot.ts'
 import { idleMs, readStart, type Start } from './read/start.ts'
 import { NameHeld } from './sessions/name-holders.ts'
 import { watchWaits } from './sessions/watch-waits.ts'
@@ -128,13 +127,13 @@ async function begin(tx: Tx, source: PolicySource, options: TurnOptions, phase: 
   await upgrade(tx, start)
   const { guard, server } = start
   if (guard.isThere) await takeLock(tx, guard.schema)
-  const [stored, header] = await Promise.all([
+  const [policy, header] = await Promise.all([
     typeof source === 'function' ? source(tx) : source,
     guard.isThere ? readHeader(tx, guard.schema) : null,
     tx`select set_config('lock_timeout', ${String(waits[phase.name])}, true)`,
   ])
-  const claims = await claim(tx, guard.schema, header, options.claimant, stored.rules.length > 0)
-  const { policy, exempt } = await holdExempt(tx, stored, header, server.version, options.findNeighbours)
+  const claims = await claim(tx, guard.schema, header, options.claimant, policy.rules.length > 0)
+  const exempt = await readExempt(tx, policy, server.version)
   return { start, header, claims, policy, exempt }
 }
 

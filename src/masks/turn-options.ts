@@ -1,6 +1,5 @@
 import type { Note } from '../contracts/note.ts'
 import type { Sql } from '../db/sql.ts'
-import type { FindNeighbours } from './held-roles.ts'
 import type { Oid, Snapshot, Statement } from './model.ts'
 import type { Unfinished } from './plan/model.ts'
 import type { Plan } from './plan/plan.ts'
@@ -14,8 +13,6 @@ export interface TurnOptions {
   readonly dryRun?: boolean
   /** The resource that the masks are to belong to. Those of another resource are left alone. */
   readonly claimant?: Claimant
-  /** Finds login roles of other databases: a role that they hold does not become exempt. */
-  readonly findNeighbours?: FindNeighbours
   /** True: the service has masked the database of this place. */
   readonly isMasked?: (place: string) => Promise<boolean>
   /** Runs when everything is closed and before anything is opened, where both do not happen at once. */

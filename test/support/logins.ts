@@ -36,7 +36,7 @@ export function createTestLogins(database: Database, options: TestLoginsOptions 
     new Logins({
       keys,
       bindingOf: () => '1',
-      readExemptElsewhere: async () => () => false,
+      readExemptElsewhere: async () => new Set(),
       log: pino({ level: 'silent' }),
       source: {
         find: async (id) => (bound.has(id) ? {} : null),

@@ -3,13 +3,12 @@ import type { Logger } from 'pino'
 import type { Database } from '../../db/database.ts'
 import type { Place } from '../../db/database-url.ts'
 import type { Sql } from '../../db/sql.ts'
-import { CoalescedJobs, type Occasion, TurnQueue, within } from '../../kernel/jobs.ts'
+import { CoalescedJobs, type Occasion, TurnQueue } from '../../kernel/jobs.ts'
 import { Unfit } from '../explain-failure.ts'
 import type { Statement } from '../model.ts'
 import type { Policy, Proposal } from '../policy.ts'
 import { takeTurn } from '../turn.ts'
 import { Connections } from './connections.ts'
-import { createExemptElsewhere } from './exempt-elsewhere.ts'
 import type { LoginNeeds, LoginOutcome, LoginRoom } from './login-port.ts'
 import { PolicyReader } from './policy-reader.ts'
 import type { Source } from './source.ts'
@@ -38,8 +37,6 @@ const gatherMs = 100
 /** Changes come one after the other: containment is looked at once these are made. */
 const containmentMs = 1_500
 const tickMs = 1_000
-/** A writer of a neighbour chooses its server, which may hang: the answer to a change waits no longer than this. */
-const neighboursMs = 2_000
 
 /** Keeps databases as their policies say: at once after a change, and again and again after that. */
 export class Controller {
@@ -83,7 +80,7 @@ export class Controller {
     this.#catalogs = new CatalogWatch({ auditEveryMs, read, audit })
     this.#room = options.openLogins({
       bindingOf: connections.keyOf.bind(connections),
-      readExemptElsewhere: createExemptElsewhere(states.listExemptElsewhere),
+      readExemptElsewhere: states.readExemptElsewhere,
       listOthers: (databaseId, primary) => {
         const target = connections.targetOf(databaseId)
         if (!target) throw new Error('the binding was removed')
@@ -139,10 +136,8 @@ export class Controller {
     const database = await this.#connections.open(databaseId)
     if (!database) return []
     const claimant = this.#options.source.claimantOf(databaseId)
-    const findNeighbours = this.#room.findNeighbours(databaseId)
     const readPolicy = (sql: Sql) => this.#policies.read(sql, databaseId)
-    const options = { dryRun: true, claimant, findNeighbours }
-    return takeTurn(database, readPolicy, options).then(
+    return takeTurn(database, readPolicy, { dryRun: true, claimant }).then(
       ({ steps }) => steps,
       (error: unknown) => {
         if (error instanceof Unfit) return []
@@ -249,22 +244,11 @@ export class Controller {
     if (!this.#closed) setTimeout(() => this.#audit(databaseId), ms).unref()
   }
 
-  async #takeTurn(databaseId: string, occasion: Occasion): Promise<Report | undefined> {
-    const { report, neighbours } = await this.#queueTurn(databaseId, occasion)
-    if (occasion === 'audit' || neighbours.length === 0) return report
-    // Login roles of other databases of the server lose a role before it becomes exempt here: their turns see to that.
-    await within(
-      neighboursMs,
-      Promise.all(neighbours.map((id) => this.#takeTurn(id, 'audit').catch(() => {}))),
-    )
-    return (await this.#queueTurn(databaseId, 'login')).report
-  }
-
   /** A turn at a former binding, whose server may hang, delays none at the next one. */
-  async #queueTurn(databaseId: string, asked: Occasion): Promise<Taken> {
+  async #takeTurn(databaseId: string, asked: Occasion): Promise<Report | undefined> {
     const database = await this.#connections.open(databaseId).catch(() => null)
     const key = `${databaseId} ${database && this.#connections.keyOf(database)}`
-    return this.#queue.request(key, asked, async (occasion) => {
+    const { report } = await this.#queue.request(key, asked, async (occasion) => {
       const taken = await this.#turns.take(databaseId, occasion)
       if (taken.hasChanged) this.#changed.add(databaseId)
       // A look that waits already is one for this turn, too.
@@ -273,5 +257,6 @@ export class Controller {
       )
       return taken
     })
+    return report
   }
 }

@@ -2,8 +2,6 @@ import type { LoginAccess, PreparedLogin } from '../../contracts/login.ts'
 import type { Note } from '../../contracts/note.ts'
 import type { Database } from '../../db/database.ts'
 import type { Sql } from '../../db/sql.ts'
-import type { FindNeighbours } from '../held-roles.ts'
-import type { IsExemptElsewhere } from './exempt-elsewhere.ts'
 import type { AskedServer } from './read-replay.ts'
 
 export interface Login extends LoginAccess {
@@ -96,7 +94,6 @@ export interface LoginRoom {
   readonly logins: LoginKeeper
   readonly endAtStandbys: EndAtStandbys
   readonly endSessions: EndLoginSessions
-  readonly findNeighbours: (databaseId: string) => FindNeighbours
   /** Logs notes about login roles. */
   readonly tell: (databaseId: string, notes: readonly Note[]) => void
 }
@@ -105,7 +102,8 @@ export interface LoginRoom {
 export interface LoginNeeds {
   /** The version of the binding that these very connections are of, whatever the binding is by now. */
   readonly bindingOf: (database: Database) => string
-  readonly readExemptElsewhere: (sql: Sql, databaseId: string) => Promise<IsExemptElsewhere>
+  /** The roles, by OID, that other bound databases of the server exempt. */
+  readonly readExemptElsewhere: (sql: Sql, databaseId: string) => Promise<ReadonlySet<number>>
   /** The other servers that the binding lists, by host:port. */
   readonly listOthers: (databaseId: string, primary: Database) => ReadonlyMap<string, AskedServer>
 }

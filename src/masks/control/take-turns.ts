@@ -6,8 +6,8 @@ import type { Sql } from '../../db/sql.ts'
 import type { Occasion } from '../../kernel/jobs.ts'
 import { sqlstate } from '../../kernel/sqlstate.ts'
 import { explainFailure, TurnUnderWay } from '../explain-failure.ts'
-import { listExemptNames } from '../held-roles.ts'
 import type { Policy, Target } from '../policy.ts'
+import { listExemptNames } from '../read/snapshot.ts'
 import { NameHeld } from '../sessions/name-holders.ts'
 import { type TurnOptions, type TurnResult, takeTurn } from '../turn.ts'
 import type { Connections } from './connections.ts'
@@ -17,7 +17,6 @@ import { type Obstructed, SessionsInTheWay } from './sessions/in-the-way.ts'
 import { endRawSessions, type LeftOpen } from './sessions/open-sessions.ts'
 import type { Source } from './source.ts'
 import { listStandbys, type Standbys } from './standbys.ts'
-import { joinReasons } from './states/cap-notes.ts'
 import { findCause, findMissing, isOutOfLocks } from './states/find-cause.ts'
 import * as judge from './states/judge-unfinished.ts'
 import type { Report, StateStore } from './states/state-store.ts'
@@ -45,8 +44,6 @@ export interface Taken {
   /** The state that it wrote, where the policy is enforced. */
   readonly report?: Report | undefined
   readonly hasChanged: boolean
-  /** Databases whose login roles hold a role that is to become exempt. */
-  readonly neighbours: readonly string[]
 }
 
 interface Turn {
@@ -58,7 +55,7 @@ interface Turn {
   readonly settled: SettledLogins
 }
 
-const nothing: Taken = { hasChanged: false, neighbours: [] }
+const nothing: Taken = { hasChanged: false }
 const mostAttempts = 6
 /** Locks held for a moment are waited for; after these attempts the answer says what it waits for. */
 const patientAttempts = 3
@@ -149,8 +146,7 @@ export class Turns {
       needsLook: report !== undefined && hasChanged,
     })
     if ('error' in logins) throw logins.error
-    const neighbours = (result.policy.heldRoles ?? []).flatMap((role) => role.neighbours)
-    return { report, hasChanged, neighbours: [...new Set(neighbours)] }
+    return { report, hasChanged }
   }
 
   /** Takes the turn again while locks are held that may be given back in a moment. */
@@ -181,12 +177,11 @@ export class Turns {
 
   /** Sessions of roles that lost their exemption end as soon as what can be closed is closed. */
   #chooseOptions(turn: Turn, before: Pick<TurnResult, 'policy' | 'version'> | undefined): TurnOptions {
-    const { source, states, room } = this.#parts
+    const { source, states } = this.#parts
     const { database, databaseId } = turn
     return {
       claimant: source.claimantOf(databaseId),
       isMasked: (place: string) => states.isMaskedPlace(databaseId, place),
-      findNeighbours: room.findNeighbours(databaseId),
       overdue: () => this.#inTheWay.listOverdue(databaseId),
       onClosed: (schema: string) => this.#endRaw(turn, schema, false),
       onUnopened: async (closed: TurnResult) => {
@@ -217,7 +212,7 @@ export class Turns {
   async #finish(turn: Turn, result: TurnResult, stored: readonly Note[], drifted: boolean) {
     const { states, log, auditEveryMs, room, standbys, connections } = this.#parts
     const { database, databaseId, settled, lastChange } = turn
-    const { unfinished, snapshot, policy } = result
+    const { unfinished, snapshot } = result
     const left = await this.#endSessions(turn, result)
     const { blockers } = await this.#inTheWay.clear(databaseId, obstructed(database, result))
     const isCut = unfinished.some(({ sqlstate: code }) => code === sqlstate.programLimitExceeded)
@@ -232,11 +227,7 @@ export class Turns {
     const servers = database.strangers().map(judge.noteForeignServer)
     const more = [...settled.notes, ...left.notes, ...servers, ...judgement.notes, ...lag.notes]
     const notes = judge.mergeNotes(result, more, stored)
-    const waits = [
-      lag.pending,
-      atStandbys.pending,
-      joinReasons(policy.heldRoles?.map(judge.describeHeld) ?? []),
-    ]
+    const waits = [lag.pending, atStandbys.pending]
     const isOpen = settled.notes.length + servers.length + left.open.length > 0
     if (judgement.state === null && !waits.some(Boolean))
       return {
@@ -284,8 +275,8 @@ function isDrift(
  * them.
  */
 function changedTables(before: Policy, after: Policy): Target[] | undefined {
-  const readRest = ({ exemptRoles, heldOids, namedEntries, suspended }: Policy) =>
-    JSON.stringify([exemptRoles, heldOids, namedEntries, suspended])
+  const readRest = ({ exemptRoles, namedEntries, suspended }: Policy) =>
+    JSON.stringify([exemptRoles, namedEntries, suspended])
   if (before.rules.length === 0 || after.rules.length === 0) return undefined
   if (readRest(before) !== readRest(after)) return undefined
   // Rules that were not read anew are the same objects.

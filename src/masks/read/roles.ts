@@ -57,24 +57,13 @@ export function listJudged(
   })
 }
 
-/**
- * Says of each grantee (null: PUBLIC) whether the policy exempts it. `held`: OIDs of members of listed roles that it
- * does not exempt so far.
- */
-export function exemptions(
-  roles: ReadonlyMap<string, Role>,
-  listed: readonly string[],
-  held: readonly number[] = [],
-) {
+/** Says of each grantee (null: PUBLIC) whether the policy exempts it. */
+export function exemptions(roles: ReadonlyMap<string, Role>, listed: readonly string[]) {
   // No role can be called "public", but one can be called "PUBLIC".
   const everybody = listed.some((name) => name.toLowerCase() === 'public' && !roles.has(name))
   const names = new Set(listed)
   const isListed = (role: string) => [...withAncestors(roles, role)].some((name) => names.has(name))
-  const exempt = new Set(
-    [...roles.values()]
-      .filter(({ name, oid }) => everybody || (!held.includes(oid) && isListed(name)))
-      .map(({ name }) => name),
-  )
+  const exempt = new Set([...roles.keys()].filter((name) => everybody || isListed(name)))
   return {
     roles: exempt,
     everybody,

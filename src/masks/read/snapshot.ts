@@ -65,13 +65,12 @@ export async function readSnapshot(
 
 /**
  * Members of an exempt role are exempt. An entry counts for the role that it was judged by, not for a later one of
- * its name. `held`: roles that do not count so far.
+ * its name.
  */
 export async function readExempt(
   sql: Sql,
   { exemptRoles, judgedRoles, namedEntries = [] }: Policy,
   version: number,
-  held: readonly Oid[],
 ): Promise<Exempt> {
   // An entry that was judged to be no role exempts none that takes the name: no role has the OID 0.
   const judged = exemptRoles.map((name) => (judgedRoles?.has(name) ? (judgedRoles.get(name) ?? 0) : null))
@@ -83,12 +82,11 @@ export async function readExempt(
         select e.name, r.oid from unnest(${[...exemptRoles]}::text[], ${judged}::int8[]) e(name, judged)
         left join pg_catalog.pg_roles r on r.rolname = e.name and (e.judged is null or e.judged = r.oid)
       ), exempt as (
-        select oid, true as named from entry where oid is not null and oid <> all(${[...held]}::oid[])
+        select oid, true as named from entry where oid is not null
         union select m.member, false from exempt
         join pg_catalog.pg_auth_members m on m.roleid = exempt.oid and ${isMember}
       )
-      select oid::int8 as oid, bool_or(named) as "isNamed", null as entry from exempt
-      where oid <> all(${[...held]}::oid[]) group by 1
+      select oid::int8 as oid, bool_or(named) as "isNamed", null as entry from exempt group by 1
       union all select null, false, e.name from entry e where e.oid is null`,
     namedEntries.length === 0
       ? []
@@ -108,6 +106,9 @@ export async function readExempt(
     namesakes: others.filter(({ oid }) => !roles.has(oid)).map(({ name }) => name),
   }
 }
+
+export const listExemptNames = ({ exempt, roleNames }: Snapshot): string[] =>
+  [...exempt.roles].flatMap((oid) => roleNames.get(oid) ?? [])
 
 /** Grantees of these relations with the exempt roles that are members of them, at any depth. */
 async function readExemptMembers(

@@ -11,7 +11,7 @@ import { useBoundPair } from '../../support/bound-pair.ts'
 import { clause } from '../../support/clause.ts'
 import { openDelayed } from '../../support/delayed-session.ts'
 import { fillDirectory } from '../../support/directory.ts'
-import { emailRule, freshDatabase, policyUrl } from '../../support/masking.ts'
+import { emailRule, policyUrl } from '../../support/masking.ts'
 import { whilePaused } from '../../support/standby.ts'
 import { holdsFor, retryUntil, waitUntil } from '../../support/wait-until.ts'
 
@@ -25,7 +25,6 @@ const schema = `
 /** People who connect to the standby directly, with the password of their login role. */
 describe('sessions of login roles at standbys', () => {
   const { masking, db, pair } = useBoundPair({ schema, first: 'primary' })
-  const neighbour = freshDatabase()
   const opened: pg.Client[] = []
   let link: NetworkLink
   let primary: Database
@@ -34,18 +33,11 @@ describe('sessions of login roles at standbys', () => {
     link = await NetworkLink.open(pair().standby.port)
     primary = pair().open(pair().primary, 'people')
     standby = pair().open(pair().standby, 'people')
-    await pair().open(pair().primary, 'postgres').sql`create database people2`
-    await pair().open(pair().primary, 'people2').sql.unsafe('create table public.person (id int, email text)')
-    for (const [at, database] of [
-      [db, 'people'],
-      [neighbour, 'people2'],
-    ] as const) {
-      const host = `127.0.0.1:${pair().primary.port},127.0.0.1:${link.port}`
-      const binding = { host, database, user: pair().user, password: pair().password }
-      const bound = await masking.send('PUT', at, { properties: { binding } })
-      assert.equal(bound.status, 201, bound.text)
-      assert.equal((await masking.putRule(at, 'mail', emailRule)).status, 201)
-    }
+    const host = `127.0.0.1:${pair().primary.port},127.0.0.1:${link.port}`
+    const binding = { host, database: 'people', user: pair().user, password: pair().password }
+    const bound = await masking.send('PUT', db, { properties: { binding } })
+    assert.equal(bound.status, 201, bound.text)
+    assert.equal((await masking.putRule(db, 'mail', emailRule)).status, 201)
   })
   after(async () => {
     for (const client of opened) await client.end().catch(() => {})
@@ -120,7 +112,7 @@ describe('sessions of login roles at standbys', () => {
     'A login role that loses something loses its sessions at every server that the binding lists, also where no session of…',
     async () => {
       const noor = await bringPerson(db, 'standby_readers')
-      const sessions = [await noor.connect(), await noor.connect('people2')]
+      const sessions = [await noor.connect(), await noor.connect('postgres')]
       assert.equal((await sessions[0]?.query('select city from public.person'))?.rowCount, 1)
       const other = await bringPerson(db, 'standby_readers')
       const stays = await other.connect()
@@ -216,42 +208,6 @@ describe('sessions of login roles at standbys', () => {
         await plain.close()
       }
       assert.equal(await ask(plain), 'unasked')
-    },
-  )
-
-  clause(
-    'GATE-329',
-    'A role becomes exempt only when the sessions of login roles of other databases that lost something have ended, at…',
-    async () => {
-      const noor = await bringPerson(neighbour, 'standby_auditors')
-      const session = await noor.connect()
-      const read = () => session.query('select email from public.person')
-      await assert.rejects(read(), { code: '42501' })
-      link.cut()
-      assert.equal(await exempt('standby_auditors'), 'Pending')
-      assert.match((await stateOf(db)).reason, /standby_auditors.* is not exempt so far/)
-      await audit()
-      await holdsFor(1_500, 'it is closed', () =>
-        read().then(
-          () => false,
-          ({ code }) => code === '42501',
-        ),
-      )
-      assert.notEqual((await stateOf(neighbour)).state, 'Enforced')
-      link.heal()
-      await waitUntil('the role is exempt', async () => {
-        await audit()
-        return (await stateOf(db)).state === 'Enforced'
-      })
-      await assert.rejects(read(), (error: { code?: string }) => error.code !== '42501')
-      assert.equal(await isOver(session), true)
-      // A server that answers delays nothing.
-      await exempt('')
-      const ana = await bringPerson(neighbour, 'standby_auditors')
-      const late = await ana.connect()
-      assert.equal(await exempt('standby_auditors'), 'Enforced')
-      assert.equal(await isOver(late), true)
-      assert.equal(await exempt(''), 'Enforced')
     },
   )
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { describe } from 'node:test'
 import { useBoundDatabase } from '../../support/bound-database.ts'
 import { clause } from '../../support/clause.ts'
@@ -50,6 +51,37 @@ describe('roles that masks do not contain', () => {
 
       const unbound = await masking.send('GET', `${policyUrl(freshDatabase())}/containment`)
       assert.deepEqual([unbound.status, unbound.body], [200, { value: [], notContained: 0 }])
+    },
+  )
+
+  clause(
+    'ENF-571',
+    'A login role of another database that is a member of an exempt role has the reason `membership` with the statement…',
+    async () => {
+      const [auditors, seniors, guest] = await Promise.all([
+        bound().createRole('auditors', 'NOLOGIN'),
+        bound().createRole('seniors', 'NOLOGIN'),
+        bound().createRole('guest'),
+      ])
+      await run(`grant "${auditors}" to "${seniors}"; grant "${seniors}" to "${guest}";
+        comment on role "${guest}" is 'masquerade login ${randomUUID()} ${randomUUID()} signature'`)
+      const exempted = { dataMaskingState: 'Enabled', exemptPrincipals: auditors }
+      const put = await masking.putPolicy(db, exempted)
+      assert.equal(put.headers.get('x-masquerade-enforcement'), 'Enforced')
+      const found = await listAll()
+      assert.equal(
+        found.find(({ role }) => role === seniors),
+        undefined,
+        'other members are exempt',
+      )
+      const { verdict, reasons } = found.find(({ role }) => role === guest) ?? {}
+      assert.equal(verdict, 'NotContained')
+      const [{ kind, text, statement } = {}, ...more] = reasons ?? []
+      assert.deepEqual([kind, more], ['membership', []])
+      assert.equal(text, `can become, or give itself, ${seniors}, which the policy exempts`)
+      await run(statement ?? '')
+      assert.equal((await listAll()).find(({ role }) => role === guest)?.verdict, 'Contained')
+      await masking.putPolicy(db, { dataMaskingState: 'Enabled' })
     },
   )
 

@@ -1,9 +1,7 @@
 import type { Note } from '../../../contracts/note.ts'
 import type { Place } from '../../../db/database-url.ts'
-import { quoteIdentifier } from '../../../db/quote.ts'
 import { sqlstate } from '../../../kernel/sqlstate.ts'
 import type { Unfinished } from '../../plan/model.ts'
-import type { HeldRole } from '../../policy.ts'
 import { statementToEnd } from '../../sessions/holder.ts'
 import type { TurnResult } from '../../turn.ts'
 import { type Blocker, describeBlocker } from '../sessions/in-the-way.ts'
@@ -133,21 +131,4 @@ export function noteForeignServer({ host, port }: Place): Note {
     'Correct the host of the binding; if it is this cluster, made anew, send the binding again.',
   ].join(' ')
   return { code: 'ForeignServer', target, message }
-}
-
-/** Names neither the other databases nor their people: a reader of this one may not know them. */
-export function describeHeld({ role: name }: HeldRole): string {
-  if (name === null)
-    return [
-      'A login role of another database of the server was granted an exempt role, and people could connect to this one',
-      'with it. It is not exempt. Where that database is not in service any more, REVOKE the exempt role FROM it.',
-    ].join(' ')
-  const role = quoteIdentifier(name)
-  return [
-    `${role} is not exempt so far: login roles of another database of the server are members of it, and people could`,
-    'connect to this one with them, or sessions from before they lost a role have not ended, at standbys too.',
-    'It counts once they have lost the role and their sessions have ended.',
-    `Where that database is not in service any more, REVOKE ${role} FROM these login roles, end their sessions,`,
-    'and DROP those that have lost it.',
-  ].join(' ')
 }

@@ -9,7 +9,7 @@ import {
   type TurnState,
 } from '../../../kernel/enforcement-state.ts'
 import { createExemptRoleStore, type DatabaseLock } from '../../read/judge-exempt.ts'
-import type { ExemptElsewhere } from '../exempt-elsewhere.ts'
+import { readPlace } from '../../read/place.ts'
 
 export interface Report {
   readonly state: EnforcementState
@@ -82,12 +82,14 @@ const selectIsBound = (sql: Sql, bound: BoundDatabases) =>
 function readsOf(sql: Sql, bound: BoundDatabases) {
   const isBound = selectIsBound(sql, bound)
   return {
-    /** The roles that the exempt lists of other bound databases name, of servers with this system identifier. */
-    async listExemptElsewhere(system: string, databaseId: string): Promise<readonly ExemptElsewhere[]> {
-      return await sql<ExemptElsewhere[]>`
-        select case when e.role_oid is not null then e.entry end as name, e.role_oid as oid
-        from exempt_role e join (${bound(sql)}) d on d.id = e.database_id
-        where pg_catalog.starts_with(e.place, ${`${system}/`}) and e.database_id <> ${databaseId}`
+    /** The roles, by OID, that the exempt lists of other bound databases of a server name. */
+    async readExemptElsewhere(server: Sql, databaseId: string): Promise<ReadonlySet<number>> {
+      const [system = ''] = (await readPlace(server)).split('/')
+      const rows = await sql<{ oid: number }[]>`
+        select e.role_oid as oid from exempt_role e join (${bound(sql)}) d on d.id = e.database_id
+        where pg_catalog.starts_with(e.place, ${`${system}/`}) and e.database_id <> ${databaseId}
+          and e.role_oid is not null`
+      return new Set(rows.map(({ oid }) => oid))
     },
 
     async read(databaseId: string): Promise<Report> {
