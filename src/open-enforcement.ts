@@ -8,6 +8,7 @@ import type { MembershipGraph } from './directory/membership/graph.ts'
 import { findExempt } from './directory/principals/exempt-principals.ts'
 import { readLoginRights } from './directory/principals/login-rights.ts'
 import { loginRoleName } from './directory/principals/login-role.ts'
+import { checkVersion, examine } from './findings/preflight.ts'
 import type { SecretBox } from './kernel/secret-box.ts'
 import { examineMappedRole } from './logins/mapped-roles.ts'
 import { createLoginKeys } from './logins/mark.ts'
@@ -17,7 +18,6 @@ import { lockDatabase } from './masking/databases/database-row.ts'
 import { createEnforcementSource } from './masking/enforcement/source.ts'
 import { Controller } from './masks/control/controller.ts'
 import { DirectoryFollower } from './masks/control/follow-directory.ts'
-import { examine } from './masks/control/preflight/preflight.ts'
 import { listLeftovers, restoreDatabase } from './masks/control/restore-database.ts'
 import { createStateStore } from './masks/control/states/state-store.ts'
 import type { Target } from './masks/policy.ts'
@@ -54,6 +54,7 @@ export function openEnforcement({ graph, settings, log, ...parts }: EnforcementP
       keys: createLoginKeys(parts.secrets, loginRoleName, writeVerifier),
     }),
     states: createStateStore(sql, selectBound, lockDatabase),
+    preflight: { checkVersion, examine },
     log,
     timing: settings,
     onDrift: parts.onDrift,

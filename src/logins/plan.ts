@@ -1,7 +1,7 @@
 import type { Note } from '../contracts/note.ts'
 import { quoteIdentifier, quoteLiteral } from '../db/quote.ts'
 import type { LoginOutcome } from '../masks/control/login-port.ts'
-import { describeFinding } from '../masks/control/preflight/preflight.ts'
+import { describeFinding } from '../masks/explain-failure.ts'
 import { objectTo } from './mapped-roles.ts'
 import { type Mark, type Owner, type Sign, writeMark } from './mark.ts'
 import type {

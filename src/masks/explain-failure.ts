@@ -1,3 +1,4 @@
+import type { Finding } from '../contracts/preflight.ts'
 import { ConnectionFailure } from '../db/sqlstate.ts'
 import { Problem } from '../kernel/problem.ts'
 import { codeOf, sqlstate } from '../kernel/sqlstate.ts'
@@ -74,4 +75,9 @@ export function explainFailure(error: unknown): Failure {
       ? `PostgreSQL refused a statement (SQLSTATE ${code})`
       : 'an unexpected error; the log has it',
   }
+}
+
+/** One line for a reason: what is wrong, and what to run. */
+export function describeFinding({ message, statements }: Finding): string {
+  return statements.length === 0 ? message : `${message} Run: ${statements.join('; ')};`
 }

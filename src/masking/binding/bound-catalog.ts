@@ -1,4 +1,5 @@
 import pg from 'pg'
+import type { Finding, Preflight } from '../../contracts/preflight.ts'
 import { takeConnection } from '../../db/database.ts'
 import type { ConnectionCheck } from '../../db/database-marks.ts'
 import type { DatabaseAddress } from '../../db/database-url.ts'
@@ -23,21 +24,6 @@ export interface BoundDatabase {
   readonly bindingSystem: string | null
 }
 
-/** The result of examining a binding's database: whether masks can be enforced there. */
-export interface Greeting {
-  readonly version: string
-  readonly refusals: readonly Finding[]
-  readonly warnings: readonly Finding[]
-  /** The owner of the masks. `unknown`: why they are none of ours. */
-  readonly owner: { readonly id: string; readonly unknown: Finding } | null
-}
-
-export interface Finding {
-  readonly code: string
-  readonly message: string
-  readonly statements: readonly string[]
-}
-
 /** The result of examining a database role that a mapping would grant. */
 export interface RoleExamination {
   readonly exists: boolean
@@ -49,7 +35,7 @@ type Tables = readonly { readonly schema: string; readonly table: string }[]
 
 /** Those who know about roles and masks: enforcement. */
 interface Examiners {
-  examine(sql: Sql, tables: Tables): Promise<Greeting>
+  examine(sql: Sql, tables: Tables): Promise<Preflight>
   examineRole(sql: Sql, role: string, tables: Tables, databaseId: string): Promise<RoleExamination>
 }
 
@@ -76,7 +62,7 @@ export interface BoundCatalogs {
   /** Whether a role can be given to people. Tables: those that rules name. */
   examineRole(database: BoundDatabase, role: string, tables: Tables): Promise<Reached<RoleExamination>>
   /** Whether the database lets us in, and whether its tables can be masked: those that rules name. */
-  greet(binding: Binding, password: string, tables: Tables): Promise<Reached<Greeting>>
+  greet(binding: Binding, password: string, tables: Tables): Promise<Reached<Preflight>>
   close(): Promise<void>
 }
 

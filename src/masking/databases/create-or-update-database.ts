@@ -1,6 +1,7 @@
 import type { RequestFacts } from '../../api/operation.ts'
 import type { Caller } from '../../auth/caller.ts'
 import { lockRightsToGive } from '../../auth/rights-lock.ts'
+import type { Finding, Preflight } from '../../contracts/preflight.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import { type SecretBox, SecretBoxError } from '../../kernel/secret-box.ts'
@@ -13,7 +14,7 @@ import {
   sharesSecret,
 } from '../binding/binding.ts'
 import type { Binding } from '../binding/binding-address.ts'
-import { type Finding, type Greeting, ownStoreReason, secretPlace } from '../binding/bound-catalog.ts'
+import { ownStoreReason, secretPlace } from '../binding/bound-catalog.ts'
 import { claimNames, type GatewayName, readNames } from '../binding/gateway-names.ts'
 import { checkConditions } from '../entity-tag.ts'
 import { failOn } from '../faults.ts'
@@ -166,7 +167,7 @@ async function refuseUnreached(
 }
 
 /** Masks that would not hold are worse than none: what has to be put right first is said, as statements. */
-function refuseUnfit(refusals: Greeting['refusals']): void {
+function refuseUnfit(refusals: Preflight['refusals']): void {
   if (refusals.length === 0) return
   const details = refusals.map(({ code, message, statements }) => ({
     code,
@@ -181,7 +182,7 @@ function refuseUnfit(refusals: Greeting['refusals']): void {
 async function refuseMaskedByOther(
   tx: Query,
   own: { readonly id: string | undefined; readonly tenantId: string },
-  { owner }: Greeting,
+  { owner }: Preflight,
   mayRead: MayRead,
 ): Promise<Finding[]> {
   if (!owner || owner.id === own.id) return []

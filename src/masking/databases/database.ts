@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox'
+import type { Finding, Preflight } from '../../contracts/preflight.ts'
 import { type BindingInput, bindingAnswer, bindingInput, renderBinding } from '../binding/binding.ts'
-import type { Finding, Greeting, Reached } from '../binding/bound-catalog.ts'
+import type { Reached } from '../binding/bound-catalog.ts'
 import { enforcementAnswer } from '../enforcement/enforcement.ts'
 import { databaseApiVersions, specifiedVersion } from '../operation.ts'
 import { keyRange } from '../page.ts'
@@ -125,7 +126,7 @@ export function renderAudited(database: Shown, namespace: string): ReturnType<ty
   return { ...shown, properties: { ...shown.properties, binding: { ...binding, readOnlySessions } } }
 }
 
-export function renderPreflight(reached: Reached<Greeting>): Static<typeof preflight> {
+export function renderPreflight(reached: Reached<Preflight>): Static<typeof preflight> {
   const warnings: readonly Finding[] = 'value' in reached ? reached.value.warnings : []
   return {
     warnings: warnings.map(({ code, message, statements }) => ({
@@ -136,7 +137,7 @@ export function renderPreflight(reached: Reached<Greeting>): Static<typeof prefl
   }
 }
 
-export function renderConnection(reached: Reached<Greeting>): Static<typeof connection> {
+export function renderConnection(reached: Reached<Preflight>): Static<typeof connection> {
   return 'value' in reached
     ? { state: 'Reachable', serverVersion: reached.value.version, reason: null }
     : { state: 'Unreachable', serverVersion: null, reason: reached.unreachable }

@@ -1,9 +1,10 @@
+import type { Finding, Preflight } from '../../contracts/preflight.ts'
 import type { Database } from '../../db/database.ts'
 import type { Place } from '../../db/database-url.ts'
-import { Unfit } from '../explain-failure.ts'
+import type { Sql } from '../../db/sql.ts'
+import { describeFinding, Unfit } from '../explain-failure.ts'
 import type { Target } from '../policy.ts'
 import { type Claimant, describeMasked } from '../read/claim.ts'
-import { checkVersion, describeFinding, examine } from './preflight/preflight.ts'
 import type { StandbyTarget } from './standbys.ts'
 
 /** A bound database, as the management side knows it. */
@@ -23,6 +24,12 @@ export interface BoundTarget extends StandbyTarget {
   pinSystem(system: string): Promise<string | null>
 }
 
+/** What says whether masks can hold in a database. */
+export interface Examiner {
+  checkVersion(versionNumber: number): readonly Finding[]
+  examine(sql: Sql, tables: readonly Target[]): Promise<Preflight>
+}
+
 interface BindingSource {
   find(databaseId: string): Promise<BoundTarget | null>
   claimantOf(databaseId: string): Pick<Claimant, 'nameOwner'>
@@ -39,13 +46,15 @@ const sweepMs = 30_000
 /** The connections to bound databases, one pool for each binding. */
 export class Connections {
   readonly #source: BindingSource
+  readonly #preflight: Examiner
   readonly #onChange: (databaseId: string) => void
   readonly #connections = new Map<string, Connection>()
   readonly #keys = new WeakMap<Database, string>()
   #sweptAt = performance.now()
 
-  constructor(source: BindingSource, onChange: (databaseId: string) => void) {
+  constructor(source: BindingSource, preflight: Examiner, onChange: (databaseId: string) => void) {
     this.#source = source
+    this.#preflight = preflight
     this.#onChange = onChange
   }
 
@@ -86,7 +95,7 @@ export class Connections {
       sql<{ version: number }[]>`select current_setting('server_version_num')::int as version`,
       sql`select`,
     ])
-    const [tooOld] = checkVersion(row?.version ?? 0)
+    const [tooOld] = this.#preflight.checkVersion(row?.version ?? 0)
     if (tooOld) throw new Unfit(describeFinding(tooOld))
     await this.#pin(databaseId, connection)
     if (!connection.target.isReached) await this.#admit(databaseId, connection)
@@ -105,7 +114,7 @@ export class Connections {
   }
 
   async #admit(databaseId: string, { target, database }: Connection): Promise<void> {
-    const { owner, refusals } = await examine(database.sql, await target.readTables())
+    const { owner, refusals } = await this.#preflight.examine(database.sql, await target.readTables())
     if (owner && owner.id !== databaseId) {
       const name = await this.#source.claimantOf(databaseId).nameOwner(owner.id)
       throw new Unfit(name === null ? describeFinding(owner.unknown) : describeMasked(name))

@@ -8,7 +8,7 @@ import { Unfit } from '../explain-failure.ts'
 import type { Statement } from '../model.ts'
 import type { Policy, Proposal } from '../policy.ts'
 import { takeTurn } from '../turn.ts'
-import { Connections } from './connections.ts'
+import { Connections, type Examiner } from './connections.ts'
 import type { LoginNeeds, LoginOutcome, LoginRoom } from './login-port.ts'
 import { PolicyReader } from './policy-reader.ts'
 import type { Source } from './source.ts'
@@ -21,6 +21,7 @@ interface ControllerOptions {
   readonly source: Source
   readonly openLogins: (needs: LoginNeeds) => LoginRoom
   readonly states: StateStore
+  readonly preflight: Examiner
   readonly log: Logger
   readonly timing: {
     readonly auditSeconds: number
@@ -67,7 +68,7 @@ export class Controller {
     this.#looks = new CoalescedJobs(containmentMs, warn)
     const audit = (databaseId: string) => this.#audit(databaseId)
     const auditEveryMs = this.#auditEveryMs
-    const connections = new Connections(source, (databaseId) => {
+    const connections = new Connections(source, options.preflight, (databaseId) => {
       this.#turns.forget(databaseId)
       this.#catalogs.forget(databaseId)
     })

@@ -10,7 +10,7 @@ import type { Policy, Target } from '../policy.ts'
 import { listExemptNames } from '../read/snapshot.ts'
 import { NameHeld } from '../sessions/name-holders.ts'
 import { type TurnOptions, type TurnResult, takeTurn } from '../turn.ts'
-import type { Connections } from './connections.ts'
+import type { Connections, Examiner } from './connections.ts'
 import { type LoginRoom, noLogins, type SettledLogins } from './login-port.ts'
 import type { PolicyReader } from './policy-reader.ts'
 import { type Obstructed, SessionsInTheWay } from './sessions/in-the-way.ts'
@@ -25,6 +25,7 @@ import { type CatalogWatch, readActivity } from './watch-catalogs.ts'
 interface Parts {
   readonly source: Source
   readonly states: StateStore
+  readonly preflight: Examiner
   readonly log: Logger
   readonly room: LoginRoom
   readonly connections: Connections

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Database } from '../../../src/db/database.ts'
+import { checkVersion, examine } from '../../../src/findings/preflight.ts'
 import { type BoundTarget, Connections } from '../../../src/masks/control/connections.ts'
 import { clause } from '../../support/clause.ts'
 
@@ -24,6 +25,7 @@ clause(
           bound.has(id) ? ({ key: '1', connect: () => connectTo(id) } as BoundTarget) : null,
         claimantOf: () => ({ nameOwner: async () => null }),
       },
+      { checkVersion, examine },
       () => {},
     )
     for (const id of bound) await connections.open(id)

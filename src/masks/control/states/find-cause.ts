@@ -2,12 +2,11 @@ import { quoteIdentifier } from '../../../db/quote.ts'
 import type { Sql } from '../../../db/sql.ts'
 import { sqlstateOf } from '../../../db/sqlstate.ts'
 import { sqlstate } from '../../../kernel/sqlstate.ts'
-import { explainFailure } from '../../explain-failure.ts'
+import { describeFinding, explainFailure } from '../../explain-failure.ts'
 import type { Policy } from '../../policy.ts'
 import { NameHeld } from '../../sessions/name-holders.ts'
-import type { Connections } from '../connections.ts'
+import type { Connections, Examiner } from '../connections.ts'
 import type { PolicyReader } from '../policy-reader.ts'
-import { describeFinding, examine } from '../preflight/preflight.ts'
 import { findLockHolders, type SessionsInTheWay } from '../sessions/in-the-way.ts'
 import type { Source } from '../source.ts'
 import { describeFailure } from './judge-unfinished.ts'
@@ -16,6 +15,7 @@ interface Parts {
   readonly connections: Connections
   readonly policies: PolicyReader
   readonly source: Source
+  readonly preflight: Examiner
 }
 
 interface Cause {
@@ -62,7 +62,7 @@ export async function findMissing(databaseId: string, parts: Parts): Promise<str
     const database = await parts.connections.open(databaseId)
     if (!database) return null
     const { rules } = await readPolicy(databaseId, database.sql, parts)
-    const { refusals } = await examine(database.sql, rules)
+    const { refusals } = await parts.preflight.examine(database.sql, rules)
     return refusals.length === 0 ? null : refusals.map(describeFinding).join(' ')
   } catch (error) {
     // A session needs no other privilege than CONNECT to look at the catalog.

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe } from 'node:test'
-import { checkVersion } from '../../../src/masks/control/preflight/preflight.ts'
+import { checkVersion } from '../../../src/findings/preflight.ts'
 import { clause } from '../../support/clause.ts'
 
 describe('the versions in which masks hold', () => {

@@ -1,26 +1,11 @@
-import { quoteIdentifier } from '../../../db/quote.ts'
-import type { Sql } from '../../../db/sql.ts'
-import { hasLoginForm } from '../../names.ts'
-import type { Target } from '../../policy.ts'
-import { writeRelease } from '../../read/claim.ts'
-import { findGuard } from '../../read/find-guard.ts'
-import { readHeader } from '../../read/guard.ts'
-import type { Finding } from './finding.ts'
-
-export interface Preflight {
-  readonly version: string
-  /** Masks could not hold. */
-  readonly refusals: readonly Finding[]
-  readonly warnings: readonly Finding[]
-  /** The resource that the masks belong to; null: none. */
-  readonly owner: MaskOwner | null
-}
-
-interface MaskOwner {
-  readonly id: string
-  /** The finding where the service does not have that resource. */
-  readonly unknown: Finding
-}
+import type { Finding, MaskOwner, Preflight } from '../contracts/preflight.ts'
+import { quoteIdentifier } from '../db/quote.ts'
+import type { Sql } from '../db/sql.ts'
+import { hasLoginForm } from '../masks/names.ts'
+import type { Target } from '../masks/policy.ts'
+import { writeRelease } from '../masks/read/claim.ts'
+import { findGuard } from '../masks/read/find-guard.ts'
+import { readHeader } from '../masks/read/guard.ts'
 
 /** The first releases in which statistics do not show samples of what a reader may not read. */
 const firstFixed: Readonly<Record<number, string>> = {
@@ -189,9 +174,4 @@ async function checkSchemas(sql: Sql, user: string, tables: readonly Target[]): 
 function list(names: readonly string[]): string {
   const more = names.length - mostNames
   return more > 0 ? `${names.slice(0, mostNames).join(', ')} and ${more} more` : names.join(', ')
-}
-
-/** One line for a reason: what is wrong, and what to run. */
-export function describeFinding({ message, statements }: Finding): string {
-  return statements.length === 0 ? message : `${message} Run: ${statements.join('; ')};`
 }
