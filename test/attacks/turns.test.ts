@@ -9,9 +9,12 @@ import * as owners from './cases/owners.ts'
 import * as policies from './cases/policies.ts'
 import * as sessions from './cases/sessions.ts'
 import * as twins from './cases/twins.ts'
+import * as views from './cases/views.ts'
 import { TurnStage } from './turn-runner.ts'
 
-const all = [access, code, owners, policies, sessions, twins].flatMap((cases) => Object.values(cases).flat())
+const all = [access, code, owners, policies, sessions, twins, views].flatMap((cases) =>
+  Object.values(cases).flat(),
+)
 
 forUsualCluster((cluster) => {
   describe('roles that prepare for a turn', () => {
@@ -50,6 +53,7 @@ forUsualCluster((cluster) => {
     clause('ENF-220', 'A binding that is a member of the owner of a table revokes grants …', play('ENF-220'))
     clause('ENF-295', 'A grant of a column that a role passed on by a grant option …', play('ENF-295'))
     clause('ENF-64', 'A session that holds a lock on a twin keeps no column from being …', play('ENF-64'))
+    clause('ENF-67', 'Each relation is planned by itself, under limits of bytes, …', play('ENF-67'))
     clause('ENF-146', 'A snapshot that was exported before a rule, or before an exemption …', play('ENF-146'))
     clause('ENF-147', 'Temporary objects, schemas and search paths of a masked role …', play('ENF-147'))
     clause('ENF-149', 'A transaction that was prepared before a rule and is committed …', play('ENF-149'))
