@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before } from 'node:test'
 import pg from 'pg'
-import type { ObservedColumn } from '../../src/findings/per-role/read-sources.ts'
+import type { ColumnPlace } from '../../src/contracts/inspection.ts'
 import { takeTurn } from '../../src/masks/turn.ts'
 import type { ClusterName } from './cluster.ts'
 import { createMaskedDatabase, policy, rule } from './masked-database.ts'
@@ -49,7 +49,7 @@ export function useWatchedDatabase(
   cluster: ClusterName,
   roles: readonly string[],
   setUp: (all: string) => Promise<void>,
-  observed?: readonly ObservedColumn[],
+  observed?: readonly ColumnPlace[],
 ) {
   let target: Awaited<ReturnType<typeof createMaskedDatabase>>
   let gateway: Awaited<ReturnType<typeof openWatchedGateway>>

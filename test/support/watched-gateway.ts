@@ -1,5 +1,5 @@
+import type { ColumnPlace } from '../../src/contracts/inspection.ts'
 import { readMaskedFor } from '../../src/findings/per-role/read-masked.ts'
-import type { ObservedColumn } from '../../src/findings/per-role/read-sources.ts'
 import type { GatewayPorts, SessionEvent } from '../../src/gateway/ports.ts'
 import { openBareGateway } from './bare-gateway.ts'
 import type { createMaskedDatabase } from './masked-database.ts'
@@ -24,7 +24,7 @@ export async function createPeople(
 /** A bare gateway that keeps what its sessions tell the audit. `observed`: nothing is masked, and these columns would be. */
 export async function openWatchedGateway(
   { database, url, role }: MaskedDatabase,
-  observed?: readonly ObservedColumn[],
+  observed?: readonly ColumnPlace[],
 ) {
   const events: SessionEvent[] = []
   const ports: Partial<GatewayPorts> = {

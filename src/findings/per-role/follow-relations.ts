@@ -14,15 +14,12 @@ export interface Source {
 /**
  * What PostgreSQL reads for a statement that names a relation, and not the columns. `shows`, `rules` and `policies`
  * are masked columns, read by the query of a view, by rules on writes, by row policies: `16402/3 public.person.mail`,
- * with a privilege that is enough to read it raw, or none where there are masks on this way. The others are keys of
- * rows that errors show: of any write, or of one that changes rows that are there; those columns of it that the role
- * may read, or `Whole` to every role that may write so.
+ * with a privilege that is enough to read it raw, or none where there are masks on this way. `errors` are keys of rows
+ * that errors show: `write own 16402` of any write, `change` of one that changes rows that are there; `own` with those
+ * columns that the role may read, `whole` to every role that may write so.
  */
 export type Reached = Readonly<Record<(typeof ways)[number], Set<string>>>
-const ways = [
-  ...(['shows', 'rules', 'policies'] as const),
-  ...(['fails', 'failsWhole', 'failsOnChange', 'failsOnChangeWhole'] as const),
-]
+const ways = ['shows', 'rules', 'policies', 'errors'] as const
 
 /** Masked columns that one error shows together, by a key: those of a table, or of an exclusion constraint. */
 export type Rows = ReadonlyMap<string, readonly Source[]>
@@ -111,7 +108,7 @@ export async function followRelations(
 
 type Add = (way: (typeof ways)[number], ...more: Iterable<string>[]) => void
 
-/** `read`: masked columns of the relation itself. `row`: the key of its row, or of an exclusion constraint's. */
+/** `read`: masked columns of the relation itself. `row`: as `errors` have its row, or that of an exclusion constraint. */
 function passOn(
   { kind, on }: Edge,
   read: readonly string[],
@@ -120,34 +117,29 @@ function passOn(
   isTwin: boolean,
   add: Add,
 ): void {
-  const { shows = [], rules = [], policies = [] } = from ?? {}
-  const { fails = [], failsWhole = [], failsOnChange = [], failsOnChangeWhole = [] } = from ?? {}
+  const { shows = [], rules = [], policies = [], errors = [] } = from ?? {}
   const all = [...read, ...shows, ...policies]
   // Views and rules read as their owners, policies as the role that reads.
   if (kind === 'view')
     add('shows', isTwin ? all.map((fact) => needing(fact, '')) : asReaders(all, anyColumn(on)))
   if (kind === 'toast') add('shows', asReaders(all, anyColumn(on)))
   if (kind === 'policy') add('policies', all)
-  if (kind === 'rule') {
-    add('rules', asReaders(all, `${on}/${anyWrite}`))
-    // It may be any statement, and runs with the rights of its owner.
-    add('fails', row, fails, failsOnChange)
-    add('failsWhole', failsWhole, failsOnChangeWhole)
-  }
-  // The action runs as the owner of the table that refers: its error has the whole row. Rules of that table run as
-  // well.
-  if (kind === 'key') add('failsOnChangeWhole', row, fails, failsWhole, failsOnChange, failsOnChangeWhole)
-  if (kind === 'remote') add('failsOnChangeWhole', row)
-  if (kind === 'exclusion') add('fails', row)
-  // A write to a view is one to its table, with the rights of its owner. Errors have what the role itself may read.
-  if (kind === 'view' || kind === 'parent') {
-    add('fails', fails)
-    add('failsWhole', failsWhole)
-    add('failsOnChange', row, failsOnChange)
-    add('failsOnChangeWhole', failsOnChangeWhole)
-  }
   if (kind === 'view' || kind === 'rule') add('rules', asReaders([...rules], `${on}/${anyWrite}`))
+  if (kind === 'rule') add('rules', asReaders(all, `${on}/${anyWrite}`))
+  const shown = [...errors, ...row]
+  // A rule may be any statement, and runs with the rights of its owner.
+  if (kind === 'rule') add('errors', shown.map(ofAnyWrite))
+  if (kind === 'exclusion') add('errors', row.map(ofAnyWrite))
+  // The action of a key runs as the owner of the table that refers: its error has the whole row. So do rules of that
+  // table.
+  if (kind === 'key') add('errors', shown.map(ofWholeRow))
+  if (kind === 'remote') add('errors', row.map(ofWholeRow))
+  // A write to a view is one to its table, with the rights of its owner. Errors have what the role itself may read.
+  if (kind === 'view' || kind === 'parent') add('errors', shown)
 }
+
+const ofAnyWrite = (error: string) => error.replace('change', 'write')
+const ofWholeRow = (error: string) => error.replace(/^\w+ \w+/, 'change whole')
 
 const asReaders = (facts: readonly string[], need: string) =>
   facts.map((fact) => (fact.startsWith(' ') ? fact : needing(fact, need)))
@@ -157,7 +149,7 @@ const needing = (fact: string, need: string) => need + fact.slice(fact.indexOf('
 const writeFact = ({ column, base, oid, number }: Source) =>
   `${base === null ? `${oid}/${number}` : ''} ${column}`
 
-/** Returns the key of the row that an error of this use shows; none: it has no masked column, or is that of a twin. */
+/** Returns the row that an error of this use shows; none: it has no masked column, or is that of a twin. */
 function noteRows(
   rows: Map<string, readonly Source[]>,
   { kind, oid, numbers }: Edge,
@@ -170,7 +162,7 @@ function noteRows(
   if (named.length === 0) return []
   const key = [oid, ...(isPart ? numbers : [])].join()
   if (!rows.has(key)) rows.set(key, named)
-  return [key]
+  return [`change own ${key}`]
 }
 
 /**

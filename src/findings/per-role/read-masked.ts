@@ -1,9 +1,49 @@
-import type { Homonym, MaskedRelation, RoleMasks, WatchedRelation } from '../../contracts/role-masks.ts'
+import type { ColumnPlace } from '../../contracts/inspection.ts'
+import type { Homonym, MaskedRelation, RoleMasks } from '../../contracts/role-masks.ts'
 import type { Sql } from '../../db/sql.ts'
+import type { Controller } from '../../masks/control/controller.ts'
 import { findGuard } from '../../masks/read/find-guard.ts'
 import { readMaskVersion } from '../../masks/read/mask-version.ts'
-import type { ObservedColumn } from './read-sources.ts'
+import { exemptions, readRoles } from '../../masks/read/roles.ts'
 import { readWatched } from './read-watched.ts'
+
+interface ObservedSource {
+  /** The columns that a policy in observe mode would mask; null where the policy is enforced or off. */
+  readObserved(databaseId: string): Promise<readonly ColumnPlace[] | null>
+}
+
+/** The masks of databases as the gateway asks for them. */
+export function createMaskReader(
+  controller: Pick<Controller, 'connect' | 'readPolicy'>,
+  { readObserved }: ObservedSource,
+) {
+  async function connect(databaseId: string): Promise<Sql> {
+    const target = await controller.connect(databaseId)
+    if (!target) throw new Error('the database is not bound any more')
+    return target.sql
+  }
+  return {
+    readMasks: async (databaseId: string, roles: readonly string[]) =>
+      readMaskedFor(await connect(databaseId), roles, await readObserved(databaseId)),
+
+    async readVersion(databaseId: string): Promise<string> {
+      const observed = await readObserved(databaseId)
+      return observed ? JSON.stringify(observed) : readGatewayVersion(await connect(databaseId))
+    },
+
+    /** Those of the roles that would see masks if the policy were enforced; none where it is, or is off. */
+    async findWouldMask(databaseId: string, roles: readonly string[]): Promise<readonly string[]> {
+      if ((await readObserved(databaseId)) === null) return []
+      const sql = await connect(databaseId)
+      const { exemptRoles } = await controller.readPolicy(databaseId)
+      const [server] = await sql<{ version: number }[]>`
+        select current_setting('server_version_num')::int as version`
+      const known = await readRoles(sql, server?.version ?? 0)
+      const exempt = exemptions(known, exemptRoles)
+      return roles.filter((name) => !exempt.includes(name) && !known.get(name)?.superuser)
+    },
+  }
+}
 
 const ownSchemas = new Set(['pg_catalog', 'pg_toast'])
 
@@ -46,51 +86,39 @@ async function readGrantVersion(sql: Sql): Promise<string> {
 export async function readMaskedFor(
   sql: Sql,
   roles: readonly string[],
-  observed: readonly ObservedColumn[] | null = null,
+  observed: readonly ColumnPlace[] | null = null,
 ): Promise<ReadonlyMap<string, RoleMasks>> {
-  const found = new Map(
-    roles.map((role) => [
-      role,
-      {
-        relations: [] as MaskedRelation[],
-        watched: [] as readonly WatchedRelation[],
-        rows: [] as readonly (readonly string[])[],
-        watchedDigest: '',
-        homonyms: [] as Homonym[],
-        hides: [] as string[],
-      },
-    ]),
-  )
+  const nothing = { relations: [], watched: [], rows: [], watchedDigest: '', homonyms: [], hides: [] }
   const guard = observed ? null : await findGuard(sql)
-  if (!observed && guard === null) return found
+  if (!observed && guard === null) return new Map(roles.map((role) => [role, nothing]))
   const relations = guard === null ? [] : await readMoved(sql, guard, roles)
-  for (const { role, ...relation } of relations) found.get(role)?.relations.push(relation)
   const watched = await readWatched(sql, roles, guard, observed ?? [])
-  for (const [role, masked] of found) {
-    const seen = watched.get(role)
-    const facts = seen && {
-      watched: seen.watched,
-      rows: seen.rows,
-      watchedDigest: seen.digest,
-      roleOid: seen.roleOid,
-    }
-    Object.assign(masked, facts ?? { isUnknown: true })
-  }
   // Some relations are watched for some roles alone. A name in a schema of PostgreSQL's own counts wherever it is
   // found.
+  const moved = relations.map(({ name }) => name)
   const names = new Map(
     [...watched].map(([role, { watched: seen }]) => [
       role,
-      new Set(seen.flatMap(({ schema, name }) => (ownSchemas.has(schema) ? [] : [name]))),
+      new Set([...moved, ...seen.flatMap(({ schema, name }) => (ownSchemas.has(schema) ? [] : [name]))]),
     ]),
   )
-  for (const { name } of relations) for (const own of names.values()) own.add(name)
   const all = new Set([...names.values()].flatMap((own) => [...own]))
-  for (const { role, ...homonym } of await readHomonyms(sql, roles, [...all]))
-    if (names.get(role)?.has(homonym.name)) found.get(role)?.homonyms.push(homonym)
-  for (const { role, schemas } of guard === null ? [] : await readHidden(sql, guard, roles))
-    found.get(role)?.hides.push(...schemas)
-  return found
+  const homonyms = await readHomonyms(sql, roles, [...all])
+  const hidden = guard === null ? [] : await readHidden(sql, guard, roles)
+  const [moves, namesakes, hides] = [groupByRole(relations), groupByRole(homonyms), groupByRole(hidden)]
+  const describe = (role: string): RoleMasks => ({
+    ...{ ...nothing, ...(watched.get(role) ?? { isUnknown: true }), relations: moves(role) },
+    homonyms: namesakes(role).filter(({ name }) => names.get(role)?.has(name)),
+    hides: hides(role).flatMap(({ schemas }) => schemas),
+  })
+  return new Map(roles.map((role) => [role, describe(role)]))
+}
+
+function groupByRole<T extends { readonly role: string }>(
+  rows: readonly T[],
+): (role: string) => Omit<T, 'role'>[] {
+  const groups = Map.groupBy(rows, ({ role }) => role)
+  return (role) => (groups.get(role) ?? []).map(({ role: _, ...row }) => row)
 }
 
 async function readMoved(sql: Sql, guard: string, roles: readonly string[]) {

@@ -1,30 +1,23 @@
 import { createHash } from 'node:crypto'
-import type { WatchedColumn, WatchedRelation } from '../../contracts/role-masks.ts'
+import type { ColumnPlace } from '../../contracts/inspection.ts'
+import type { RoleMasks, WatchedColumn, WatchedRelation } from '../../contracts/role-masks.ts'
 import type { Sql } from '../../db/sql.ts'
 import { anyChange, anyColumn, anyWrite, followRelations, type Source } from './follow-relations.ts'
-import { type ObservedColumn, readObservedSources, readSources, readTwins } from './read-sources.ts'
+import { readObservedSources, readSources, readTwins } from './read-sources.ts'
 
 /** The masked columns as one role sees them; the digest changes with any of them. */
-export interface WatchedForRole {
-  /** The OID of the role that has the name now. */
-  readonly roleOid: number
-  readonly watched: readonly WatchedRelation[]
-  /** Masked columns that one error shows raw: held once, as many relations may lead to them. */
-  readonly rows: readonly (readonly string[])[]
-  readonly digest: string
-}
+type WatchedForRole = Required<Pick<RoleMasks, 'roleOid' | 'watched' | 'rows' | 'watchedDigest'>>
 
-interface Relation {
+interface Relation extends Readonly<Record<'masked' | 'shows' | 'rules' | 'policies', readonly Shown[]>> {
   readonly oid: number
   readonly schema: string
   readonly name: string
   readonly attributes: readonly string[]
   /** A materialized view: it has rows of its own. */
   readonly isStored: boolean
-  readonly masked: readonly Shown[]
-  readonly reached: Readonly<Record<'shows' | 'rules' | 'policies', readonly Shown[]>>
-  /** Numbers of rows; `Whole`: for roles with the privilege to write so. */
-  readonly errors: Readonly<Record<'fails' | 'failsWhole' | 'failsOnChange' | 'failsOnChangeWhole', number[]>>
+  /** Numbers of rows; those of whole rows, for roles with the privilege to write so, come behind all others. */
+  readonly fails: readonly number[]
+  readonly failsOnChange: readonly number[]
 }
 
 interface Shown {
@@ -43,81 +36,72 @@ export async function readWatched(
   sql: Sql,
   roles: readonly string[],
   guard: string | null,
-  observed: readonly ObservedColumn[] = [],
+  observed: readonly ColumnPlace[] = [],
 ): Promise<Map<string, WatchedForRole>> {
   const { relations, rows } = await readShowing(sql, guard, observed)
-  const shown = [
-    ...rows,
-    ...relations.flatMap(({ masked, reached }) => [masked, ...Object.values(reached)]),
-  ].flat()
+  const shown = relations.flatMap(({ masked, shows, rules, policies }) => [masked, shows, rules, policies])
   const needed = new Set([
-    ...shown.flatMap(({ needs }) => needs),
-    ...relations.flatMap(({ oid, errors }) => [
-      ...(errors.failsWhole.length > 0 ? [`${oid}/${anyWrite}`] : []),
-      ...(errors.failsOnChangeWhole.length > 0 ? [`${oid}/${anyChange}`] : []),
-    ]),
+    ...[...rows, ...shown].flat().flatMap(({ needs }) => needs),
+    ...relations.flatMap(({ oid, fails }) => (fails.length > 0 ? `${oid}/${anyWrite}` : [])),
+    ...relations.flatMap(({ oid, failsOnChange }) => (failsOnChange.length > 0 ? `${oid}/${anyChange}` : [])),
     ...Object.values(statisticsTables).map(anyColumn),
   ])
   const digest = hash(JSON.stringify([relations, rows]))
   const found = new Map<string, WatchedForRole>()
   for (const { role, roleOid, readable } of await readReadable(sql, roles, [...needed])) {
     const may = new Set(readable)
-    const seen = seeRows(rows, may)
-    const watched = relations.flatMap((relation) => seeRelation(relation, seen, may))
-    const sampled = relations.flatMap(({ masked, reached, isStored }) =>
-      isStored ? [...masked, ...reached.shows] : masked,
+    const isRaw = ({ needs }: Shown) => needs.some((each) => may.has(each))
+    const see = (one: Shown) => ({ column: one.column, attribute: one.attribute, isRaw: isRaw(one) })
+    // The rows as the role may read them, then the same as a whole.
+    const seen = [...rows.map((row) => row.filter(isRaw)), ...rows].map((row) =>
+      row.map(({ column }) => column),
     )
-    watched.push(...listStatistics(sampled.map(seeBy(may)), may))
-    found.set(role, { roleOid, watched, rows: seen, digest: `${digest}/${hash(readable.sort().join())}` })
+    const sampled = relations.flatMap(({ masked, shows, isStored }) =>
+      isStored ? [...masked, ...shows] : masked,
+    )
+    found.set(role, {
+      roleOid,
+      watched: [
+        ...relations.flatMap((relation) => seeRelation(relation, seen, may, see)),
+        ...listStatistics(sampled.map(see), may),
+      ],
+      rows: seen,
+      watchedDigest: `${digest}/${hash(readable.sort().join())}`,
+    })
   }
   return found
 }
 
 const hash = (text: string) => createHash('sha256').update(text).digest('base64')
 
-/** The rows as the role may read them, then the same as a whole. */
-function seeRows(rows: readonly (readonly Shown[])[], may: ReadonlySet<string>): string[][] {
-  const list = (row: readonly Shown[]) => row.map(({ column }) => column)
-  const isReadable = ({ needs }: Shown) => needs.some((each) => may.has(each))
-  return [...rows.map((row) => list(row.filter(isReadable))), ...rows.map(list)]
-}
-
-function seeBy(may: ReadonlySet<string>): (shown: Shown) => WatchedColumn {
-  return ({ column, attribute, needs }) => ({
-    column,
-    attribute,
-    isRaw: needs.some((each) => may.has(each)),
-  })
-}
-
 /**
  * What is masked there, or denied, makes a relation worth watching, but for errors: what they deny they do not show.
  */
 function seeRelation(
-  { oid, masked, reached, errors, isStored: _, ...rest }: Relation,
+  { oid, schema, name, attributes, masked, shows, ...others }: Relation,
   rows: readonly (readonly string[])[],
   may: ReadonlySet<string>,
+  see: (shown: Shown) => WatchedColumn,
 ): WatchedRelation[] {
-  const see = seeBy(may)
   // PostgreSQL denies what needs the privilege. A policy may be one of other roles, and then nothing is denied.
   const foresee = (shown: Shown) => {
     const seen = see(shown)
     return seen.isRaw || shown.needs.length === 0 ? seen : { ...seen, mayBecomeRaw: true }
   }
-  const mayFail = (own: readonly number[], whole: readonly number[], privilege: number) => [
-    ...own.filter((number) => rows[number]?.length),
-    ...(may.has(`${oid}/${privilege}`) ? whole : []),
-  ]
-  const lists = { masked: masked.map(foresee), shows: reached.shows.map(foresee) }
-  const others = {
-    rules: reached.rules.map(foresee),
-    policies: reached.policies.map(see),
-    fails: mayFail(errors.fails, errors.failsWhole, anyWrite),
-    failsOnChange: mayFail(errors.failsOnChange, errors.failsOnChangeWhole, anyChange),
+  const mayFail = (numbers: readonly number[], privilege: number) =>
+    numbers.filter((number) =>
+      number < rows.length / 2 ? rows[number]?.length : may.has(`${oid}/${privilege}`),
+    )
+  const seldom = {
+    rules: others.rules.map(foresee),
+    policies: others.policies.map(see),
+    fails: mayFail(others.fails, anyWrite),
+    failsOnChange: mayFail(others.failsOnChange, anyChange),
   }
-  const present = Object.fromEntries(Object.entries(others).filter(([, some]) => some.length > 0))
-  const isEmpty = lists.masked.length + lists.shows.length + Object.keys(present).length === 0
-  return isEmpty ? [] : [{ ...rest, ...lists, ...present }]
+  const present = Object.fromEntries(Object.entries(seldom).filter(([, some]) => some.length > 0))
+  const isEmpty = masked.length + shows.length + Object.keys(present).length === 0
+  const own = { schema, name, attributes, masked: masked.map(foresee), shows: shows.map(foresee) }
+  return isEmpty ? [] : [{ ...own, ...present }]
 }
 
 /** Views that show samples of the columns that their reader may read. */
@@ -130,33 +114,26 @@ const statisticsTables = { pg_statistic: 2619, pg_statistic_ext_data: 3429 }
  * of them. What it would read after a GRANT is not listed, as PostgreSQL leaves it out without a word.
  */
 function listStatistics(columns: readonly WatchedColumn[], readable: ReadonlySet<string>): WatchedRelation[] {
+  if (columns.length === 0) return []
   const byName = (some: readonly WatchedColumn[]) => [
     ...new Map(some.map((each) => [each.column, each])).values(),
   ]
-  if (columns.length === 0) return []
   const raw = byName(columns.filter(({ isRaw }) => isRaw))
-  const names = new Set(columns.map(({ column }) => column))
+  const all = byName(columns.map((each) => ({ ...each, isRaw: true })))
   const tables = Object.entries(statisticsTables)
-  const isOpen = tables.some(([, oid]) => readable.has(anyColumn(oid)))
-  const all = isOpen ? byName(columns).map((each) => ({ ...each, isRaw: true })) : []
-  const catalogs = [
+  return [
     ...statisticsViews.map((name) => ({ name, shows: raw })),
     ...tables.map(([name, oid]) => ({ name, shows: readable.has(anyColumn(oid)) ? all : [] })),
-  ]
-  return catalogs.map(({ name, shows }) => ({
-    schema: 'pg_catalog',
-    name,
-    attributes: [],
-    masked: [],
-    shows,
-    ...(shows.length < names.size && { mayShowMore: true }),
+  ].map(({ name, shows }) => ({
+    ...{ schema: 'pg_catalog', name, attributes: [], masked: [], shows },
+    ...(shows.length < all.length && { mayShowMore: true }),
   }))
 }
 
 async function readShowing(
   sql: Sql,
   guard: string | null,
-  observed: readonly ObservedColumn[],
+  observed: readonly ColumnPlace[],
 ): Promise<{ readonly relations: Relation[]; readonly rows: (readonly Shown[])[] }> {
   const sources = guard === null ? await readObservedSources(sql, observed) : await readSources(sql, guard)
   const twins = guard === null ? new Map<number, number>() : await readTwins(sql, guard)
@@ -170,22 +147,20 @@ async function readShowing(
   // In an order that is the same each time, or the digest would be another one.
   const keys = [...rows.keys()].sort()
   const numbers = new Map(keys.map((key, number) => [key, number]))
-  const place = (some: ReadonlySet<string> | undefined, first = 0) =>
-    [...(some ?? [])].map((key) => first + (numbers.get(key) ?? 0)).sort((a, b) => a - b)
+  const place = (errors: ReadonlySet<string> | undefined, wanted: string) =>
+    [...(errors ?? [])]
+      .flatMap((error) => {
+        const [when, how, key = ''] = error.split(' ')
+        return when === wanted ? (how === 'whole' ? keys.length : 0) + (numbers.get(key) ?? 0) : []
+      })
+      .sort((a, b) => a - b)
   const named = await readNames(sql, [...new Set([...bySource.keys(), ...reached.keys()])])
   const relations = named.map(({ oid, ...names }) => {
     const how = reached.get(oid)
     return {
-      oid,
-      ...names,
-      masked: (bySource.get(oid) ?? []).map(show),
-      reached: { shows: list(how?.shows), rules: list(how?.rules), policies: list(how?.policies) },
-      errors: {
-        fails: place(how?.fails),
-        failsWhole: place(how?.failsWhole, keys.length),
-        failsOnChange: place(how?.failsOnChange),
-        failsOnChangeWhole: place(how?.failsOnChangeWhole, keys.length),
-      },
+      ...{ oid, ...names, masked: (bySource.get(oid) ?? []).map(show) },
+      ...{ shows: list(how?.shows), rules: list(how?.rules), policies: list(how?.policies) },
+      ...{ fails: place(how?.errors, 'write'), failsOnChange: place(how?.errors, 'change') },
     }
   })
   return { relations, rows: keys.map((key) => (rows.get(key) ?? []).map(show)) }
@@ -193,13 +168,9 @@ async function readShowing(
 
 /** `16402/3 public.person.mail` as a column with what it needs. */
 function list(facts: ReadonlySet<string> = new Set()): Shown[] {
-  const split = [...facts].sort().map((fact) => {
-    const at = fact.indexOf(' ')
-    return { need: fact.slice(0, at), column: fact.slice(at + 1) }
-  })
-  const needs = (same: typeof split) => same.flatMap(({ need }) => (need === '' ? [] : [need]))
-  return [...Map.groupBy(split, ({ column }) => column)]
-    .map(([column, same]) => ({ column, attribute: '', needs: needs(same) }))
+  const split = [...facts].sort().map((fact) => fact.split(/ (.*)/s))
+  return [...Map.groupBy(split, ([, column = '']) => column)]
+    .map(([column, same]) => ({ column, attribute: '', needs: same.flatMap(([need]) => need || []) }))
     .sort((a, b) => (a.column < b.column ? -1 : 1))
 }
 

@@ -145,7 +145,7 @@ forEachCluster((cluster) => {
 
     test('a change of what is there or of who may see it shows in the digest', async () => {
       const digest = async () =>
-        (await readWatched(target.database.sql, [analyst], guardSchema)).get(analyst)?.digest
+        (await readWatched(target.database.sql, [analyst], guardSchema)).get(analyst)?.watchedDigest
       const first = await digest()
       assert.equal(await digest(), first)
       await run('create view public.more as select mail from public.people')
