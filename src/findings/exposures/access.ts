@@ -1,13 +1,13 @@
 import { quoteIdentifier } from '../../db/quote.ts'
-import { aclEntries } from './acl-entries.ts'
-import { type ExposureKind, kind, type Scene } from './exposure.ts'
-import { type AclEntry, writeRevoke } from './revoke-remedy.ts'
+import { type AclEntry, type ExposureKind, kind, type Scene } from './exposure.ts'
+import { aclEntries, listReaders, revokeFrom } from './grantees.ts'
+import { canLogIn } from './role-book.ts'
 
 const everybodyExempt = kind<object>({
   code: 'EverybodyExempt',
   severity: 'high',
   meaning: 'the policy exempts `public`',
-  read: ({ book }) => (book.listed.some((name) => name.toLowerCase() === 'public') ? [{}] : []),
+  read: ({ listed }) => (listed.some((name) => name.toLowerCase() === 'public') ? [{}] : []),
   describe: (_, { masked }) => ({
     objects: masked.filter(({ hasRules }) => hasRules),
     explanation: [
@@ -36,22 +36,20 @@ const exemptMember = kind<MemberRow>({
   code: 'ExemptMember',
   severity: 'low',
   meaning: 'members of an exempt role are exempt with it',
-  async read({ sql, book, self, twinOwners }) {
+  async read({ sql, listed, self, ours, roles, reaches }) {
     const memberships = await sql<Membership[]>`
       select m.rolname::text as member, g.rolname::text as role, b.rolname::text as grantor
       from pg_catalog.pg_auth_members a join pg_catalog.pg_roles m on m.oid = a.member
       join pg_catalog.pg_roles g on g.oid = a.roleid left join pg_catalog.pg_roles b on b.oid = a.grantor
-      where g.rolname = any(${book.listed}::text[]) order by 1, 2, 3`
-    const known = new Set([...book.listed, self, ...twinOwners])
-    const members = [...book.roles.values()].filter(
-      ({ name, superuser, excess }) => !superuser && !known.has(name) && excess.includes('NOLOGIN'),
+      where g.rolname = any(${listed}::text[]) and m.rolname <> all(${[self, ...listed]}::text[]) order by 1, 2, 3`
+    const known = new Set([...listed, ...ours])
+    const members = [...roles.values()].filter(
+      ({ name, superuser }) => !superuser && !known.has(name) && canLogIn(roles, name),
     )
-    return book.listed.map((role) => ({
+    return listed.map((role) => ({
       role,
-      roles: members.map(({ name }) => name).filter((name) => book.reaches(name, role)),
-      memberships: memberships.filter(
-        (one) => one.role === role && one.member !== self && !book.listed.includes(one.member),
-      ),
+      roles: members.map(({ name }) => name).filter((name) => reaches(name, role)),
+      memberships: memberships.filter((one) => one.role === role),
     }))
   },
   describe: ({ role, roles, memberships }, { version }) => ({
@@ -75,23 +73,19 @@ const notMasked = kind<{ relation: Scene['unmanaged'][number]; roles: readonly s
   code: 'NotMasked',
   severity: 'high',
   meaning: 'the binding cannot act for the owner of a relation that shows raw values',
-  read: ({ unmanaged, book }) =>
-    unmanaged.map((relation) => {
+  read: (scene) =>
+    scene.unmanaged.map((relation) => {
       // The owner of a view sees by it what it sees anyway.
-      const holders = relation.holdsData ? [relation.owner, ...relation.grantees] : relation.grantees
-      const readers = book.watched.filter(
-        (role) =>
-          (relation.holdsData || !book.roles.get(role)?.superuser) &&
-          holders.some((one) => one === null || book.reaches(role, one)),
-      )
-      return { relation, roles: relation.hasRules && readers.length === 0 ? book.watched : readers }
+      const holders = relation.kind === 'view' ? relation.grantees : [relation.owner, ...relation.grantees]
+      const readers = listReaders(scene, null, holders)
+      return { relation, roles: relation.hasRules && readers.length === 0 ? scene.watched : readers }
     }),
-  describe: ({ relation, roles }, { self, book }) => {
+  describe: ({ relation, roles }, scene) => {
     const owner = quoteIdentifier(relation.owner)
-    const own = quoteIdentifier(self)
+    const own = quoteIdentifier(scene.self)
     const changeOwner = `ALTER ${relation.kind.toUpperCase()} ${relation.name} OWNER TO ${own}`
     const blame = `the role of the binding cannot act for its owner ${owner}: ${list(roles)} read it raw.`
-    if (!relation.holdsData)
+    if (relation.kind === 'view')
       return {
         objects: [relation],
         explanation: [
@@ -101,7 +95,7 @@ const notMasked = kind<{ relation: Scene['unmanaged'][number]; roles: readonly s
         remedy: relation.remedy,
       }
     // A member of a superuser can do all that it can.
-    const canJoin = relation.hasRules && !book.roles.get(relation.owner)?.superuser
+    const canJoin = relation.hasRules && !scene.roles.get(relation.owner)?.superuser
     return {
       objects: [relation],
       explanation: relation.hasRules
@@ -134,7 +128,7 @@ const defaultPrivileges = kind<{ owner: string; schema: string | null; acl: read
         `Every table that ${creator} creates${schema === null ? '' : ' in this schema'} is open to these roles:`,
         'a masked table that is dropped and made again, or a copy of one, is open until the service looks next.',
       ],
-      remedy: writeRevoke({ ...grantees, on: 'TABLES', prefix }),
+      remedy: revokeFrom(grantees, 'TABLES', prefix),
     }
   },
 })

@@ -1,7 +1,6 @@
 import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
-import { aclEntries, revokeFrom } from './acl-entries.ts'
-import { type ExposureKind, kind } from './exposure.ts'
-import type { AclEntry } from './revoke-remedy.ts'
+import { type AclEntry, type ExposureKind, kind } from './exposure.ts'
+import { aclEntries, revokeFrom } from './grantees.ts'
 
 interface PublicationRow {
   readonly oid: number
@@ -72,9 +71,9 @@ const extendedStatistics = kind<{ oid: number; schema: string; name: string }>({
       and pg_catalog.has_table_privilege('public', 'pg_catalog.pg_stats_ext_exprs', 'SELECT')
       and pg_catalog.pg_get_viewdef('pg_catalog.pg_stats_ext_exprs'::regclass) !~ 'pg_has_role'
     order by 1, 3`,
-  describe: ({ relation, schema, name }, { book }) => ({
+  describe: ({ relation, schema, name }, { watched }) => ({
     objects: [{ kind: 'statistics', name: quoteQualified(schema, name) }, relation],
-    roles: book.watched,
+    roles: watched,
     explanation: [
       'This database was made by a server whose views of extended statistics show sampled values to every role',
       '(CVE-2024-4317), and the views were never replaced. The server brings fix-CVE-2024-4317.sql for that.',
@@ -91,9 +90,9 @@ const partitionBounds = kind<{ oid: number; keys: readonly number[] }>({
   read: ({ sql, oids }) => sql`
     select partrelid::int8 as oid, array(select unnest(partattrs)::int4) as keys
     from pg_catalog.pg_partitioned_table where partrelid = any(${oids}::oid[]) order by 1`,
-  describe: ({ relation, column }, { book }) => ({
+  describe: ({ relation, column }, { watched }) => ({
     objects: [relation],
-    roles: book.watched,
+    roles: watched,
     explanation: [
       `The table is partitioned by the masked column ${column.name}. Every role may read the bounds of partitions,`,
       'and which partition holds a row: this tells the range or list of its value. Partition by another column.',
@@ -110,9 +109,9 @@ const missingValue = kind<{ oid: number; keys: readonly number[] }>({
     select attrelid::int8 as oid, pg_catalog.array_agg(attnum::int4 order by attnum) as keys
     from pg_catalog.pg_attribute
     where attrelid = any(${oids}::oid[]) and atthasmissing and not attisdropped group by 1 order by 1`,
-  describe: ({ relation, column }, { book }) => ({
+  describe: ({ relation, column }, { watched }) => ({
     objects: [relation],
-    roles: book.watched,
+    roles: watched,
     explanation: [
       `The masked column ${column.name} was added with a default, and pg_attribute, which every role may read,`,
       'has it for the rows from before, until the table is rewritten.',

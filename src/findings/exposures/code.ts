@@ -1,7 +1,7 @@
 import type { NamedObject } from '../../contracts/inspection.ts'
 import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
-import { findMaskedGrantees, revokeFrom } from './acl-entries.ts'
 import {
+  type AclEntry,
   type ExposureKind,
   type Findings,
   kind,
@@ -9,10 +9,9 @@ import {
   type Routine,
   type Scene,
 } from './exposure.ts'
-import type { AclEntry } from './revoke-remedy.ts'
+import { listReaders, revokeFrom } from './grantees.ts'
+import { searchPath, triggerText, usesRow } from './routine-paths.ts'
 import { readersOf } from './routines.ts'
-import { judgePaths, type PathReason, pathReasons, type TextRoutine } from './search-paths.ts'
-import { readUses, triggerText, usesRow } from './used-routines.ts'
 
 interface DefinerRow extends Routine {
   readonly signature: string
@@ -58,55 +57,8 @@ function isDynamic({ language, text, isCut }: Routine): boolean {
   return language !== 'sql' || /\b(query_to_xml|cursor_to_xml|table_to_xml|dblink|ts_stat)/i.test(text)
 }
 
-/**
- * Names in a body in text are looked up when it runs, by the session's search path unless the function sets its own. A
- * masked role that chooses the path, or may create objects in a schema of it, chooses the functions, operators, types
- * and tables.
- */
-const searchPath = kind<{
-  reason: PathReason
-  routines: readonly string[]
-  remedy: string
-  roles: readonly string[]
-}>({
-  code: 'RoutineSearchPath',
-  severity: 'high',
-  meaning: 'a function runs with raw values, and finds names by a path where masked roles have objects',
-  async read(scene) {
-    const found = await judgePaths(scene, [...listDefiners(scene), ...(await readUses(scene))])
-    // One for all functions of a reason: there may be thousands.
-    return [...Map.groupBy(found, ({ reason }) => reason)].map(([reason, same]) => ({
-      reason,
-      roles: scene.book.watched,
-      routines: same.map(({ signature }) => signature),
-      remedy: same.map((one) => one.remedy).join(';\n'),
-    }))
-  },
-  describe: ({ reason, routines, remedy }) => ({
-    severity: reason === 'temporary' ? 'medium' : 'high',
-    objects: routines.map((name) => ({ kind: 'routine', name })),
-    explanation: [
-      'With the rights of a role that sees raw values, or with raw values of a masked relation that it belongs to,',
-      `names in the text are looked up at run time, ${pathReasons[reason]}`,
-      'Code of masked roles that is found there gets the same. The remedy sets a path that these roles cannot',
-      'change; names in other schemas have to be qualified.',
-    ],
-    remedy,
-  }),
-})
-
-/** Those that masked roles can have run, and that are text or call text that finds names by the same path. */
-function listDefiners(scene: Scene): TextRoutine[] {
-  const loose = new Set(scene.routines.filter((one) => one.isText && one.path === null).map(({ id }) => id))
-  return scene.routines.flatMap(({ definerOf, isText, calls, owner, schema, path }) => {
-    if (!definerOf || !(isText || calls.some((id) => loose.has(id)))) return []
-    const isRun = definerOf.isFired || findMaskedGrantees(scene, definerOf.acl, owner) !== null
-    return isRun ? [{ signature: definerOf.signature, schema, path }] : []
-  })
-}
-
 /** Views that show raw values with the rights of their owners, and that the role of the binding may not manage. */
-const listUnmanagedViews = ({ unmanaged }: Scene) => unmanaged.filter(({ holdsData }) => !holdsData)
+const listUnmanagedViews = ({ unmanaged }: Scene) => unmanaged.filter(({ kind: own }) => own === 'view')
 
 interface TriggerRow extends Findings {
   readonly relation: MaskedRelation
@@ -164,7 +116,7 @@ const rewriteRule = kind<RuleRow>({
   severity: 'medium',
   meaning: 'a rule gets raw rows, and may put them elsewhere',
   read(scene) {
-    const { sql, oids, book } = scene
+    const { sql, oids, seers } = scene
     const known = [...oids, ...listUnmanagedViews(scene).map(({ oid }) => oid)]
     return sql`
       select w.rulename::text as rule, n.nspname::text as schema, c.relname::text as name,
@@ -172,7 +124,7 @@ const rewriteRule = kind<RuleRow>({
       from pg_catalog.pg_rewrite w join pg_catalog.pg_class c on c.oid = w.ev_class
       join pg_catalog.pg_namespace n on n.oid = c.relnamespace join pg_catalog.pg_roles o on o.oid = c.relowner
       where w.rulename <> '_RETURN' and w.ev_enabled <> 'D' and (c.oid = any(${known}::oid[])
-        or o.rolname = any(${[...book.seers]}::text[]) and exists (select from pg_catalog.pg_depend d
+        or o.rolname = any(${[...seers]}::text[]) and exists (select from pg_catalog.pg_depend d
           where d.classid = 'pg_catalog.pg_rewrite'::regclass and d.objid = w.oid
             and d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid = any(${known}::oid[])))
       order by 2, 3, 1`
@@ -190,4 +142,72 @@ const rewriteRule = kind<RuleRow>({
   },
 })
 
-export const codeKinds: readonly ExposureKind[] = [definerFunction, searchPath, trigger, rewriteRule]
+interface PolicyRow {
+  readonly oid: number
+  readonly name: string
+  readonly keys: readonly number[]
+  readonly isPublic: boolean
+  readonly meant: readonly string[]
+  /** The reader may choose what the column is compared with: by a setting, a function or another relation. */
+  readonly isChosen: boolean
+}
+
+/** Of a stored condition, compressed: a longer one counts as naming every column and any setting. */
+const mostStoredBytes = 524_288
+
+/**
+ * Which rows a policy shows tells about the column that it reads. A condition that takes the row as a whole names no
+ * column. By the stored form: PostgreSQL cannot print every condition, and locks what it reads for that.
+ */
+const rowPolicy = kind<PolicyRow & { roles: readonly string[] }>({
+  code: 'RowPolicyOracle',
+  severity: 'high',
+  meaning: 'the rows that a policy over a masked column shows tell about its values',
+  async read(scene) {
+    const { sql, oids, byOid } = scene
+    // PostgreSQL notes no dependency on its own functions.
+    const named = sql`select from pg_catalog.pg_depend d
+      where d.classid = 'pg_catalog.pg_policy'::regclass and d.objid = p.oid`
+    const rows = await sql<PolicyRow[]>`
+      select p.polrelid::int8 as oid, p.polname::text as name, 0 = any(p.polroles) as "isPublic",
+        array(select rolname::text from pg_catalog.pg_roles where oid = any(p.polroles) order by 1) as meant,
+        array(select a.attnum::int4 from pg_catalog.pg_attribute a where a.attrelid = p.polrelid and a.attnum > 0
+          and (pg_catalog.strpos(t.tree, ':varattno 0 ') > 0 or t.tree is null
+            or exists (${named} and d.refobjid = p.polrelid and d.refobjsubid = a.attnum))) as keys,
+        t.tree is null or exists (${named} and d.refobjid <> p.polrelid
+            and d.refclassid = any('{pg_proc,pg_class}'::regclass[]::oid[]))
+          or exists (select from pg_catalog.pg_proc s where s.proname = 'current_setting'
+            and pg_catalog.strpos(t.tree, ':funcid ' || s.oid || ' ') > 0) as "isChosen"
+      from pg_catalog.pg_policy p join pg_catalog.pg_class c on c.oid = p.polrelid and c.relrowsecurity
+      cross join lateral (select case when pg_catalog.pg_column_size(p.polqual) <= ${mostStoredBytes}
+        then p.polqual::text end as tree) t
+      where p.polqual is not null and p.polcmd in ('r', '*') and p.polrelid = any(${oids}::oid[]) order by 1, 2`
+    return rows.map((row) => {
+      const owner = byOid.get(row.oid)?.owner ?? null
+      return { ...row, roles: listReaders(scene, owner, row.isPublic ? [null] : row.meant) }
+    })
+  },
+  describe: ({ relation, column, name, isChosen }, { listed, roles }) => {
+    const kept = [...new Set([relation.owner, ...listed.filter((role) => roles.has(role))])]
+    return {
+      severity: isChosen ? 'high' : 'low',
+      objects: [{ kind: 'policy', name: quoteIdentifier(name) }, relation],
+      explanation: [
+        `The policy reads the masked column ${column.name}: which rows a reader sees tells about its values.`,
+        isChosen
+          ? 'By a setting, a function or another relation the reader may choose what to compare with.'
+          : '',
+        'Better than the remedy, which hides these rows from masked roles: compare a column without a mask.',
+      ].filter((text) => text !== ''),
+      remedy: `ALTER POLICY ${quoteIdentifier(name)} ON ${relation.name} TO ${kept.map(quoteIdentifier).join(', ')}`,
+    }
+  },
+})
+
+export const codeKinds: readonly ExposureKind[] = [
+  definerFunction,
+  searchPath,
+  trigger,
+  rewriteRule,
+  rowPolicy,
+]

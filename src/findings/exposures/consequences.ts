@@ -1,7 +1,8 @@
 import type { Consequences } from '../../contracts/inspection.ts'
 
-interface RemedyKind extends Consequences {
+interface RemedyKind extends Partial<Consequences> {
   readonly pattern: RegExp
+  readonly affects: string
 }
 
 /** The first that matches counts: the dangerous ones stand before the usual ones. */
@@ -40,7 +41,6 @@ const kinds: readonly RemedyKind[] = [
     pattern: /^VACUUM FULL /m,
     affects:
       'Every statement on the table waits while PostgreSQL rewrites it, and the disk holds it twice meanwhile.',
-    undo: null,
     isDangerous: true,
     alternative: 'Any other statement that rewrites the table does as well, such as CLUSTER.',
   },
@@ -48,43 +48,32 @@ const kinds: readonly RemedyKind[] = [
     pattern: /^DROP STATISTICS /m,
     affects: 'Plans: PostgreSQL may estimate too few rows for conditions on several of the columns.',
     undo: 'CREATE STATISTICS with the former definition, then ANALYZE.',
-    isDangerous: false,
     alternative: 'CREATE STATISTICS (dependencies, ndistinct) on the same columns keeps no values.',
   },
   {
     pattern: /^DROP /m,
     affects: 'Programs and replicas that use it.',
-    undo: null,
     isDangerous: true,
-    alternative: null,
   },
   {
     pattern: /^ALTER DEFAULT PRIVILEGES /m,
     affects: 'Tables that are created later; those that exist keep their privileges.',
     undo: 'The same statement with GRANT.',
-    isDangerous: false,
-    alternative: null,
   },
   {
     pattern: /^ALTER (POLICY|PUBLICATION|TABLE) /m,
     affects: 'Rows that roles see through it, or subscribers that get them.',
     undo: 'The same statement with the former value.',
-    isDangerous: false,
-    alternative: null,
   },
   {
     pattern: /^REVOKE /m,
     affects: 'The roles that are named and, by CASCADE, roles that were given it by them.',
     undo: 'The same privilege or membership with GRANT.',
-    isDangerous: false,
-    alternative: null,
   },
   {
     pattern: /^GRANT /m,
     affects: 'The role of the binding alone.',
     undo: 'The same statement with REVOKE.',
-    isDangerous: false,
-    alternative: null,
   },
 ]
 
@@ -93,5 +82,5 @@ export function findConsequences(remedy: string | null): Consequences | null {
   const found = kinds.find(({ pattern }) => remedy !== null && pattern.test(remedy))
   if (!found) return null
   const { pattern: _, ...consequences } = found
-  return consequences
+  return { undo: null, isDangerous: false, alternative: null, ...consequences }
 }

@@ -2,9 +2,8 @@ import type { Exposure } from '../../contracts/inspection.ts'
 import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
 import type { Query, Row } from '../../db/sql.ts'
 import { selectGuard } from '../../masks/read/find-guard.ts'
-import { aclEntries, findMaskedGrantees } from './acl-entries.ts'
-import { type ExposureKind, kind, type Scene } from './exposure.ts'
-import type { AclEntry } from './revoke-remedy.ts'
+import { type AclEntry, type ExposureKind, kind, type Scene } from './exposure.ts'
+import { aclEntries, findMaskedGrantees, listReaders } from './grantees.ts'
 
 /** A masked column (`oid`, `keys`), and another one that holds its values. */
 interface CopyRow {
@@ -74,7 +73,8 @@ export const copyKinds: readonly ExposureKind[] = copies.map((copy) =>
     meaning: copy.meaning,
     /** Once for each copy, however many masked columns it copies; a copy that is masked itself is none. */
     async read(scene) {
-      const { sql, hidden, tables } = scene
+      const { sql, hidden, masked } = scene
+      const tables = masked.filter(({ hasRules }) => hasRules).map(({ oid }) => oid)
       const rows = await sql<(Omit<CopyRow, 'roles' | 'isOwned'> & { grants: AclEntry[] })[]>`
         with every_hidden as materialized (
           select relation, number from unnest(${hidden.oids}::oid[], ${hidden.numbers}::int2[]) as h(relation, number)
@@ -119,11 +119,7 @@ export const copyKinds: readonly ExposureKind[] = copies.map((copy) =>
 
 /** The masked roles that read a copy, by a grant or as its owner. An owner of the masked table is not contained. */
 function findReaders(scene: Scene, row: Pick<CopyRow, 'oid' | 'holder'>, grants: readonly AclEntry[]) {
-  const { book, byOid, self } = scene
-  const source = byOid.get(row.oid)?.owner ?? self
-  const owners = book
-    .watchedBehind(row.holder)
-    .filter((role) => !book.roles.get(role)?.superuser && !book.reaches(role, source))
+  const owners = listReaders(scene, scene.byOid.get(row.oid)?.owner ?? scene.self, [row.holder])
   const grantees = findMaskedGrantees(scene, grants, row.holder)?.roles ?? []
   return { roles: [...owners, ...grantees], isOwned: owners.length > 0 }
 }

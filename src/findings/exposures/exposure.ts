@@ -1,15 +1,21 @@
 import type { Exposure, NamedObject } from '../../contracts/inspection.ts'
 import type { Tx } from '../../db/transaction.ts'
-import type { AclEntry, Lost } from './revoke-remedy.ts'
 import type { RoleBook } from './role-book.ts'
+
+/** One entry of an access control list. Grantee null: PUBLIC. */
+export interface AclEntry {
+  readonly grantee: string | null
+  readonly privilege: string
+}
 
 /** The grantees of an access control list that are to see masks. */
 export interface Grantees {
   /** As a list for a REVOKE. */
   readonly list: string
   readonly privileges: readonly string[]
-  /** What exempt roles lose with it. */
-  readonly lost: Lost
+  /** Those of the privileges that exempt roles have through PUBLIC, and these roles. */
+  readonly ofPublic: readonly string[]
+  readonly keepers: readonly string[]
   /** The masked roles that hold the privilege thereby. */
   readonly roles: readonly string[]
 }
@@ -25,8 +31,6 @@ export interface MaskedRelation extends NamedObject {
   readonly bareName: string
   readonly owner: string
   readonly hidden: readonly HiddenColumn[]
-  /** Its data is its own: a table, a partition, a foreign table, a materialized view. */
-  readonly holdsData: boolean
   /** It has rules itself, unlike a view over it. */
   readonly hasRules: boolean
 }
@@ -70,26 +74,17 @@ interface DefinerFacts {
 }
 
 /** The masked database as every kind of exposure sees it. */
-export interface Scene {
+export interface Scene extends RoleBook {
   readonly sql: Tx
   readonly version: number
-  /** The role of the binding: it has to be able to see the columns that it masks. */
-  readonly self: string
-  /** Roles that own twins of tables. */
-  readonly twinOwners: readonly string[]
   readonly masked: readonly MaskedRelation[]
+  readonly byOid: ReadonlyMap<number, MaskedRelation>
   readonly oids: readonly number[]
-  /** Oids of the relations that have rules themselves. */
-  readonly tables: readonly number[]
   /** The hidden columns, as two lists for `unnest`. */
   readonly hidden: { readonly oids: readonly number[]; readonly numbers: readonly number[] }
   /** Relations with raw values that the role of the binding may not touch, and the grantees that are to see masks. */
   readonly unmanaged: readonly UnmanagedRelation[]
-  readonly byOid: ReadonlyMap<number, MaskedRelation>
-  readonly book: RoleBook
   readonly routines: readonly Routine[]
-  /** Exempt roles that need a grant where PUBLIC loses a privilege on what this role owns. */
-  keepersOf(owner: string): readonly string[]
 }
 
 /** Fields of a row that the runner resolves. A row that does not resolve is no exposure. */

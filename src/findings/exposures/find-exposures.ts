@@ -7,14 +7,12 @@ import { readRoles } from '../../masks/read/roles.ts'
 import { listExemptNames } from '../../masks/read/snapshot.ts'
 import { type PolicySource, type TurnResult, takeTurn } from '../../masks/turn.ts'
 import { accessKinds } from './access.ts'
-import { findMaskedGrantees } from './acl-entries.ts'
 import { catalogKinds } from './catalogs.ts'
 import { codeKinds } from './code.ts'
 import { findConsequences } from './consequences.ts'
 import { copyKinds } from './copies.ts'
 import type { ExposureKind, Findings, MaskedRelation, Scene } from './exposure.ts'
-import { rowPolicy } from './policies.ts'
-import { createKeepers } from './revoke-remedy.ts'
+import { findMaskedGrantees } from './grantees.ts'
 import { makeRoleBook } from './role-book.ts'
 import { readRoutines } from './routines.ts'
 
@@ -24,7 +22,6 @@ export const exposureKinds: readonly ExposureKind[] = [
   ...codeKinds,
   ...copyKinds,
   ...catalogKinds,
-  rowPolicy,
 ]
 
 const order = { high: 0, medium: 1, low: 2 }
@@ -60,23 +57,15 @@ function describeRow({ code, severity, describe }: ExposureKind, row: Findings, 
   const grantees = row.acl && findMaskedGrantees(scene, row.acl, owner)
   if ((row.oid !== undefined && !relation) || (row.keys && !column) || grantees === null) return []
   if (row.roles?.length === 0) return []
-  const resolved = {
-    ...row,
-    ...(relation && { relation }),
-    ...(column && { column }),
-    ...(grantees && { grantees }),
-  }
+  const resolved = { relation, column, grantees, ...row }
   const found = describe(resolved, scene)
+  const remedy = found.remedy ?? null
   return [
     {
-      code,
-      severity: found.severity ?? severity,
+      ...{ code, severity: found.severity ?? severity, explanation: found.explanation.join(' ') },
       objects: found.objects.map(({ kind, name }) => ({ kind, name })),
       roles: found.roles ?? row.roles ?? grantees?.roles ?? [],
-      explanation: found.explanation.join(' '),
-      remedy: found.remedy ?? null,
-      consequences: findConsequences(found.remedy ?? null),
-      rule: found.rule ?? null,
+      ...{ remedy, consequences: findConsequences(remedy), rule: found.rule ?? null },
     },
   ]
 }
@@ -88,27 +77,18 @@ export async function setScene(
 ): Promise<Scene> {
   const { version, binding } = snapshot.server
   const self = binding.name
-  const twinOwners = [
-    ...new Set([
-      ...snapshot.twinOwners.map(({ name }) => name),
-      ...plan.masked.flatMap(({ twin }) => (twin?.by === 'itself' ? [twin.owner] : [])),
-    ]),
-  ]
+  const ofTwins = plan.masked.flatMap(({ twin }) => (twin?.by === 'itself' ? [twin.owner] : []))
+  const ours = [...new Set([self, ...snapshot.twinOwners.map(({ name }) => name), ...ofTwins])]
   const roles = await readRoles(sql, version)
-  const exempt = snapshot.exempt.everybody ? [...roles.keys()] : listExemptNames(snapshot)
+  const exempt = new Set(snapshot.exempt.everybody ? roles.keys() : listExemptNames(snapshot))
+  const listed = policy.exemptRoles.filter((name) => roles.has(name) || name.toLowerCase() === 'public')
   const masked = plan.masked.map(({ relation, hidden }) => describeRelation(relation, hidden))
-  const book = makeRoleBook(roles, {
-    ours: [self, ...twinOwners],
-    exempt: new Set(exempt),
-    listed: policy.exemptRoles.filter((name) => roles.has(name) || name.toLowerCase() === 'public'),
-    owners: masked.filter(({ holdsData }) => holdsData).map(({ owner }) => owner),
-  })
+  const owners = masked.filter(({ kind }) => kind !== 'view').map(({ owner }) => owner)
+  const book = makeRoleBook({ roles, self, ours, exempt, listed }, owners)
   const columns = masked.flatMap(({ oid, hidden }) => hidden.map(({ number }) => ({ oid, number })))
   return {
-    ...{ sql, version, self, twinOwners, masked, book },
-    routines: await readRoutines({ sql, version, book }),
+    ...{ ...book, sql, version, masked, routines: await readRoutines(sql, version, book) },
     oids: masked.map(({ oid }) => oid),
-    tables: masked.filter(({ hasRules }) => hasRules).map(({ oid }) => oid),
     hidden: { oids: columns.map(({ oid }) => oid), numbers: columns.map(({ number }) => number) },
     byOid: new Map(masked.map((one) => [one.oid, one])),
     unmanaged: plan.unmanaged.map(({ relation, grantees, remedy }) => ({
@@ -116,22 +96,20 @@ export async function setScene(
       grantees: grantees.map((oid) => (oid === 0 ? null : (snapshot.roleNames.get(oid) ?? String(oid)))),
       remedy,
     })),
-    keepersOf: createKeepers(roles, exempt),
   }
 }
 
 function describeRelation(relation: Relation, hidden: ReadonlySet<number>): MaskedRelation {
-  const { oid, kind, schema, name, ownerName, columns } = relation
+  const { oid, kind, schema, name, ownerName: owner, columns } = relation
   return {
-    oid,
-    kind,
-    name: quoteQualified(schema, name),
-    bareName: name,
-    owner: ownerName,
-    hidden: columns
-      .filter(({ number }) => hidden.has(number))
-      .map(({ number, name: own }) => ({ number, name: own })),
-    holdsData: kind !== 'view',
-    hasRules: !kind.endsWith('view'),
+    ...{
+      oid,
+      kind,
+      owner,
+      name: quoteQualified(schema, name),
+      bareName: name,
+      hasRules: !kind.endsWith('view'),
+    },
+    hidden: columns.filter(({ number }) => hidden.has(number)),
   }
 }

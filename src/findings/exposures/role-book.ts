@@ -1,10 +1,15 @@
-import type { Role } from '../../masks/read/roles.ts'
+import { hasLoginForm } from '../../masks/names.ts'
+import { type Role, withAncestors } from '../../masks/read/roles.ts'
 
-/** Which roles of a cluster are to see masks. A role reaches those that it may become or administer. */
+/** Which roles of a cluster are to see masks. A role reaches those that it may become. */
 export interface RoleBook {
   readonly roles: ReadonlyMap<string, Role>
-  /** Exempt, itself or as a member of a role that is. */
-  isExempt(role: string): boolean
+  /** The role of the binding: it has to be able to see the columns that it masks. */
+  readonly self: string
+  /** That role, and owners of twins. */
+  readonly ours: readonly string[]
+  /** Exempt, by themselves or as members of a role that is. */
+  readonly exempt: ReadonlySet<string>
   /** Named in the policy, as against members of those. */
   readonly listed: readonly string[]
   /** Roles that are to see masks: not exempt, may log in, not ours. */
@@ -16,9 +21,9 @@ export interface RoleBook {
    * these.
    */
   readonly seers: ReadonlySet<string>
-  /** The watched roles that are this role or may become it. */
-  watchedBehind(role: string): string[]
   reaches(role: string, target: string): boolean
+  /** Exempt roles that need a grant where PUBLIC loses a privilege on what this role owns. */
+  keepersOf(owner: string): readonly string[]
 }
 
 /** Predefined roles that read beneath or past the privileges on tables. */
@@ -29,50 +34,50 @@ const beneath = [
   'pg_execute_server_program',
 ]
 
-export interface BookOptions {
-  /** The role of the binding, and owners of twins. */
-  readonly ours: readonly string[]
-  readonly exempt: ReadonlySet<string>
-  readonly listed: readonly string[]
-  /** Of masked relations. */
-  readonly owners: readonly string[]
-}
-
+/** `owners`: of masked relations. */
 export function makeRoleBook(
-  roles: ReadonlyMap<string, Role>,
-  { ours, exempt, listed, owners }: BookOptions,
+  known: Pick<RoleBook, 'roles' | 'self' | 'ours' | 'exempt' | 'listed'>,
+  owners: readonly string[],
 ): RoleBook {
-  const reached = new Map<string, ReadonlySet<string>>()
-  const reach = (role: string): ReadonlySet<string> => {
-    const known = reached.get(role)
-    if (known) return known
-    const found = new Set([role])
-    for (const each of found) for (const parent of roles.get(each)?.memberOf ?? []) found.add(parent)
-    reached.set(role, found)
-    return found
-  }
+  const { roles, ours, exempt } = known
   const all = [...roles.values()]
+  const reached = new Map(all.map(({ name }) => [name, withAncestors(roles, name)]))
+  const reach = (role: string) => reached.get(role) ?? new Set([role])
   const superusers = all.filter(({ superuser }) => superuser).map(({ name }) => name)
   const sources = new Set([...superusers, ...exempt, ...owners, ...beneath, ...ours])
-  const seers = new Set(
-    all.map(({ name }) => name).filter((name) => [...reach(name)].some((one) => sources.has(one))),
-  )
+  const seers = all.filter(({ name }) => [...reach(name)].some((one) => sources.has(one)))
+  const seeing = new Set(seers.map(({ name }) => name))
   const watched = all
-    .filter(({ name }) => canLogIn(roles, name) && !exempt.has(name) && !ours.includes(name))
     .map(({ name }) => name)
+    .filter((name) => canLogIn(roles, name) && !exempt.has(name) && !ours.includes(name))
     .sort()
   return {
-    roles,
-    isExempt: (role) => exempt.has(role),
-    listed,
+    ...known,
     watched,
-    makers: [...new Set(watched.flatMap((role) => [...reach(role)]))].filter((role) => !seers.has(role)),
-    seers,
-    watchedBehind: (role) => watched.filter((one) => reach(one).has(role)),
+    makers: [...new Set(watched.flatMap((role) => [...reach(role)]))].filter((role) => !seeing.has(role)),
+    seers: seeing,
     reaches: (role, target) => reach(role).has(target),
+    keepersOf: createKeepers(roles, [...exempt]),
   }
 }
 
-export function canLogIn(roles: ReadonlyMap<string, Role>, name: string): boolean {
+/** Not those that inherit from another one, or from the owner. The service revokes grants to login roles. */
+function createKeepers(roles: RoleBook['roles'], exempt: readonly string[]): RoleBook['keepersOf'] {
+  const able = new Set(exempt.filter((name) => !roles.get(name)?.superuser && !hasLoginForm(name)))
+  const inherited = (name: string) => {
+    const found = new Set([name])
+    for (const each of found) for (const role of roles.get(each)?.inherits ?? []) found.add(role)
+    return found
+  }
+  let keepers: { readonly name: string; readonly from: ReadonlySet<string> }[] | undefined
+  return (owner) => {
+    keepers ??= [...able]
+      .map((name) => ({ name, from: inherited(name) }))
+      .filter(({ name, from }) => ![...from].some((one) => one !== name && able.has(one)))
+    return keepers.filter(({ from }) => !from.has(owner)).map(({ name }) => name)
+  }
+}
+
+export function canLogIn(roles: RoleBook['roles'], name: string): boolean {
   return roles.get(name)?.excess.includes('NOLOGIN') ?? false
 }

@@ -1,6 +1,8 @@
+import type { Sql } from '../../db/sql.ts'
 import { selectGuard } from '../../masks/read/find-guard.ts'
-import { aclEntries } from './acl-entries.ts'
 import type { Routine, Scene } from './exposure.ts'
+import { aclEntries } from './grantees.ts'
+import type { RoleBook } from './role-book.ts'
 
 /** Of a body, in bytes: any role that may create functions may write one of a gigabyte. */
 const mostText = 100_000
@@ -10,11 +12,11 @@ const mostTexts = 16_000_000
 /** SQL for the names of the schemas of a function's own search path. */
 export const ownPath = `(select pg_catalog.substr(s, 13) from unnest(p.proconfig) s where s like 'search\\_path=%')`
 
-export async function readRoutines({
-  sql,
-  version,
-  book,
-}: Pick<Scene, 'sql' | 'version' | 'book'>): Promise<Routine[]> {
+export async function readRoutines(
+  sql: Sql,
+  version: number,
+  { seers, makers }: RoleBook,
+): Promise<Routine[]> {
   const isText = version >= 140000 ? sql`p.prosqlbody is null` : sql`true`
   const size = sql`pg_catalog.octet_length(p.prosrc)`
   const dependsOn = (catalog: string) => sql`
@@ -28,7 +30,7 @@ export async function readRoutines({
       case when m.is_read then pg_catalog.left(p.prosrc, ${mostText}) else '' end as text,
       not m.is_read or ${size} > ${mostText} as "isCut",
       ${dependsOn('pg_catalog.pg_class')} as reads, ${dependsOn('pg_catalog.pg_proc')} as calls,
-      case when p.prosecdef and o.rolname = any(${[...book.seers]}::text[]) then jsonb_build_object(
+      case when p.prosecdef and o.rolname = any(${[...seers]}::text[]) then jsonb_build_object(
         'signature', p.oid::regprocedure::text,
         'acl', ${aclEntries(sql, sql`coalesce(p.proacl, pg_catalog.acldefault('f', p.proowner))`, ['EXECUTE'])},
         'isFired', exists (select from pg_catalog.pg_trigger t where t.tgfoid = p.oid and t.tgenabled <> 'D')
@@ -36,7 +38,7 @@ export async function readRoutines({
         end as "definerOf"
     from (
       select p.oid, pg_catalog.sum(least(${size}, ${mostText})) over (
-        order by o.rolname = any(${book.makers}::text[]), ${size}, p.oid) <= ${mostTexts} as is_read
+        order by o.rolname = any(${makers}::text[]), ${size}, p.oid) <= ${mostTexts} as is_read
       from pg_catalog.pg_proc p join pg_catalog.pg_roles o on o.oid = p.proowner
       join pg_catalog.pg_namespace n on n.oid = p.pronamespace join pg_catalog.pg_language l on l.oid = p.prolang
       where n.nspname !~ '^(pg_|information_schema$)' and l.lanname not in ('c', 'internal')
@@ -47,11 +49,7 @@ export async function readRoutines({
 }
 
 /** The routines that read a masked relation, themselves or through one that they call, each with its name. */
-export function readersOf({
-  masked,
-  byOid,
-  routines,
-}: Pick<Scene, 'masked' | 'byOid' | 'routines'>): ReadonlyMap<number, string> {
+export function readersOf({ masked, byOid, routines }: Scene): ReadonlyMap<number, string> {
   const found = new Map<number, string>()
   const relations = new Map(masked.map(({ bareName, name }) => [bareName.toLowerCase(), name]))
   const wordsOf = new Map(routines.map(({ id, text }) => [id, identifiersIn(text)]))

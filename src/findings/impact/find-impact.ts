@@ -31,7 +31,7 @@ export async function findImpact(
     const roles = [...lost].map(
       ([role, relations]): RoleImpact => ({
         role,
-        canLogIn: canLogIn(scene.book.roles, role),
+        canLogIn: canLogIn(scene.roles, role),
         sessions: sessions.filter((session) => session.role === role),
         relations,
         functions: (functions.get(role) ?? []).map(({ name, runsAsOwner }) => ({ name, runsAsOwner })),
@@ -51,7 +51,7 @@ export async function findImpact(
 /**
  * The relations of which each role that is to see masks reads hidden columns now, by its own grants or inherited ones.
  */
-async function readLost({ sql, version, hidden, self, twinOwners }: Scene, { snapshot, plan }: TurnResult) {
+async function readLost({ sql, version, hidden, ours }: Scene, { snapshot, plan }: TurnResult) {
   const readsAll =
     version >= 140000 ? sql`or pg_catalog.pg_has_role(r.oid, 'pg_read_all_data', 'USAGE')` : sql``
   const rows = await sql<{ role: string; oid: number; numbers: number[] }[]>`
@@ -60,7 +60,7 @@ async function readLost({ sql, version, hidden, self, twinOwners }: Scene, { sna
       as h(relation, number)
     join pg_catalog.pg_class c on c.oid = h.relation
     join pg_catalog.pg_roles r on not r.rolsuper and r.rolname !~ '^pg_'
-      and r.rolname <> all(${[self, ...twinOwners]}::text[])
+      and r.rolname <> all(${ours}::text[])
       and r.rolname <> all(${listExemptNames(snapshot)}::text[])
     where not (pg_catalog.pg_has_role(r.oid, c.relowner, 'USAGE') ${readsAll})
       and pg_catalog.has_schema_privilege(r.oid, c.relnamespace, 'USAGE')

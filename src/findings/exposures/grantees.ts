@@ -1,0 +1,67 @@
+import { quoteIdentifier } from '../../db/quote.ts'
+import type { Query, Row, Sql } from '../../db/sql.ts'
+import type { AclEntry, Grantees, Scene } from './exposure.ts'
+
+/** SQL for an access control list as JSON of `AclEntry`, of these privileges alone. */
+export function aclEntries(sql: Sql, acl: Query<Row[]>, privileges: readonly string[]) {
+  return sql`coalesce((
+    select jsonb_agg(distinct jsonb_build_object('grantee', e.rolname, 'privilege', x.privilege_type))
+    from pg_catalog.aclexplode(${acl}) x left join pg_catalog.pg_roles e on e.oid = x.grantee
+    where x.privilege_type = any(${privileges}::text[]) and (x.grantee = 0 or e.oid is not null)), '[]')`
+}
+
+/** The grantees that are to see masks; null: there are none. Owners need no grant. */
+export function findMaskedGrantees(scene: Scene, acl: readonly AclEntry[], owner: string): Grantees | null {
+  const { ours, exempt, keepersOf } = scene
+  const concerned = acl.filter(
+    ({ grantee }) =>
+      grantee === null || !(grantee === owner || ours.includes(grantee) || exempt.has(grantee)),
+  )
+  const roles = listReaders(
+    scene,
+    owner,
+    concerned.map(({ grantee }) => grantee),
+  )
+  if (roles.length === 0) return null
+  const ofPublic = concerned.filter(({ grantee }) => grantee === null)
+  const list = (entries: readonly AclEntry[]) =>
+    [...new Set(entries.map(({ privilege }) => privilege))].sort()
+  const names = concerned.map(({ grantee }) => (grantee === null ? 'PUBLIC' : quoteIdentifier(grantee)))
+  return {
+    list: [...new Set(names)].join(', '),
+    privileges: list(concerned),
+    ofPublic: list(ofPublic),
+    keepers: ofPublic.length > 0 ? keepersOf(owner) : [],
+    roles,
+  }
+}
+
+/** The masked roles that are one of the holders or may become it; null: PUBLIC. Not those that may become the owner. */
+export function listReaders(
+  { watched, roles, reaches }: Scene,
+  owner: string | null,
+  holders: readonly (string | null)[],
+): string[] {
+  return watched.filter(
+    (role) =>
+      !roles.get(role)?.superuser &&
+      !(owner !== null && reaches(role, owner)) &&
+      holders.some((holder) => holder === null || reaches(role, holder)),
+  )
+}
+
+/**
+ * The statements for an operator that take privileges from these grantees. Exempt roles keep what they have through
+ * PUBLIC: `BEGIN; GRANT … TO app; REVOKE … FROM PUBLIC CASCADE; COMMIT`. `on`: as both name it, `ROUTINE app.peek()`.
+ */
+export function revokeFrom(
+  { privileges, list, ofPublic, keepers }: Grantees,
+  on: string,
+  prefix = '',
+): string {
+  const cascade = prefix === '' ? ' CASCADE' : ''
+  const revoke = `${prefix}REVOKE ${privileges.join(', ')} ON ${on} FROM ${list}${cascade}`
+  if (keepers.length === 0) return revoke
+  const grant = `${prefix}GRANT ${ofPublic.join(', ')} ON ${on} TO ${keepers.map(quoteIdentifier).join(', ')}`
+  return ['BEGIN', grant, revoke, 'COMMIT'].join(';\n')
+}
