@@ -73,3 +73,14 @@ export function holdsPersonalData(text: string): boolean {
     (text.match(pattern) ?? []).some((found) => isMeant(found) && found.length < text.length),
   )
 }
+
+/** By the names that `kinds.json` has. */
+export const contents = {
+  isEmail,
+  isCardNumber,
+  isSocialSecurityNumber,
+  isIban,
+  isPhoneNumber,
+  isIpAddress,
+  holdsPersonalData,
+}

@@ -35,14 +35,14 @@ const longestMatch = 4
 
 /** The longest match of the kind. */
 function findIn(kind: Kind, words: readonly string[], isOfPeople: boolean): Placed[] {
-  const strong = new Set([...kind.words, ...(isOfPeople ? (kind.ofPeople ?? []) : [])])
+  const strong = new Set([...kind.words, ...(isOfPeople ? kind.ofPeople : [])])
   const hints = new Set(kind.hints)
   for (let length = Math.min(longestMatch, words.length); length > 0; length--)
     for (let from = 0; from + length <= words.length; from++) {
       const joined = words.slice(from, from + length).join('')
       const place = { kind, from, to: from + length }
       const word = formsOf(joined).find((form) => strong.has(form)) ?? findCompound(joined, kind.words)
-      if (word !== undefined && !(kind.ofPeople?.includes(word) && !isAlone(words, place)))
+      if (word !== undefined && !(kind.ofPeople.includes(word) && !isAlone(words, place)))
         return [{ ...place, word, isHint: false }]
     }
   for (const [from, each] of words.entries()) {

@@ -10,6 +10,7 @@ import {
 } from '../../../src/findings/recommendations/contents.ts'
 import { judgeColumn } from '../../../src/findings/recommendations/judge-column.ts'
 import { wordsOf } from '../../../src/findings/recommendations/judge-name.ts'
+import { kinds } from '../../../src/findings/recommendations/kinds.ts'
 
 const contents: [string, (value: string) => boolean, string[], string[]][] = [
   [
@@ -178,4 +179,17 @@ describe('what a column holds', () => {
     ]
     assert.equal(judgeColumn({ name: 'card', ...text }, cards)?.suggestion.maskingFunction, 'CCN')
   })
+})
+
+test('each kind of kinds.json has words as names are split, and what masks it', () => {
+  const functions = ['CCN', 'Default', 'Email', 'Number', 'SSN', 'Text']
+  const forms = ['text', 'number', 'date', 'network', 'binary']
+  assert.ok(kinds.length > 0)
+  for (const { kind, words, hints, ofPeople, suggestion, ...rest } of kinds) {
+    const all = [...words, ...hints, ...ofPeople]
+    assert.deepEqual(all.flatMap(wordsOf), all, kind)
+    assert.ok(functions.includes(suggestion.maskingFunction), kind)
+    assert.ok(rest.forms.length > 0 && rest.forms.every((form) => forms.includes(form)), kind)
+    assert.equal(rest.looksLike !== undefined, rest.contentConfidence !== undefined, kind)
+  }
 })
