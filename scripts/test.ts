@@ -10,8 +10,16 @@ import { parseArgs } from 'node:util'
 import type { ClusterName } from '../test/support/cluster.ts'
 import { fetchPostgres, otherMajors } from './test/fetch-postgres.ts'
 import { runCheck } from './test/run-check.ts'
-import { type RunOptions, runFiles } from './test/run-files.ts'
-import { addTally, describeTally, emptyTally, type Report, shorten, type Tally } from './test/tally.ts'
+import { countShards, type RunOptions, runFiles } from './test/run-files.ts'
+import {
+  addTally,
+  describeSlowest,
+  describeTally,
+  emptyTally,
+  type Report,
+  shorten,
+  type Tally,
+} from './test/tally.ts'
 import { openTemporaryFolder } from './test/temporary-folder.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -41,12 +49,14 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
 
 /** What to show before the tally, because the first showing of it may be thousands of lines above. */
 const failures: string[] = []
+const reports: Report[] = []
 const tally = await runEverything().catch((error: unknown): Tally => {
   console.log(error instanceof UsageError ? error.message : error)
   return { ...emptyTally, failed: 1 }
 })
 if (signalReceived) console.log(`Stopped by ${signalReceived}.`)
 else if (tally.passed + tally.failed === 0) console.log('No test ran.')
+if (reports.length > 50) console.log(['the slowest files:', ...describeSlowest(reports)].join('\n'))
 for (const text of failures) console.log(text)
 console.log(describeTally(tally))
 process.exitCode = signalReceived
@@ -66,6 +76,7 @@ async function runEverything(): Promise<Tally> {
     console.log(report.text)
     if (report.tally.failed > 0 && !isOneFile) failures.push(shorten(report.text))
     total = addTally(total, report.tally)
+    reports.push(report)
   }
   // Generous, because a machine may be busy with other things.
   const timeoutMs = (isAll ? 60 : 10) * 60_000
@@ -106,11 +117,11 @@ async function runOnClusters(
   options: RunOptions,
   before: Promise<void>[] = [],
 ): Promise<void> {
-  const starting = files.some(mayNeedDatabase) ? startClusters(names) : undefined
+  const starting = files.some(mayNeedDatabase) ? startClusters(countShards(files), names) : undefined
   try {
     await Promise.all([starting, ...before])
-    process.env.MASQUERADE_TEST_CLUSTERS = JSON.stringify((await starting)?.clusters ?? [])
-    if (!stopping.signal.aborted) await runFiles(files, options)
+    const sets = (await starting)?.sets
+    if (!stopping.signal.aborted) await runFiles(files, sets ? { ...options, clusters: sets } : options)
   } finally {
     await (await starting?.catch(() => undefined))?.stop()
   }
@@ -121,9 +132,9 @@ function mayNeedDatabase(file: string): boolean {
 }
 
 /** Loaded late: a fault in the sources fails the run, and must not keep it from saying so in its last line. */
-async function startClusters(names?: ClusterName[]) {
+async function startClusters(shards: number, names?: ClusterName[]) {
   const cluster = await import('../test/support/cluster.ts')
-  return await cluster.startClusters(names)
+  return await cluster.startClusterSets(shards, names)
 }
 
 function readArguments(): {

@@ -65,13 +65,14 @@ export class FileResults {
   report(): Report {
     if (this.#passed + this.#skipped + this.#failures.length === 0) this.fail(`${this.#file}: holds no test`)
     const tally = { passed: this.#passed, failed: this.#failures.length, skipped: this.#skipped }
-    const lines = [describeOutcome(this.#file, tally, performance.now() - this.#startedAt)]
+    const durationMs = performance.now() - this.#startedAt
+    const lines = [describeOutcome(this.#file, tally, durationMs)]
     lines.push(...this.#slow, ...this.#notes.map((note) => paint('dim', indent(note))))
     if (tally.failed > 0) {
       lines.push(...this.#failures.map((text) => indent(`${paint('red', '✗')} ${text}`)))
       const output = this.#output.join('').trimEnd()
       if (output) lines.push(indent(`what ${this.#file} printed:\n${indent(output)}`))
     }
-    return { text: lines.join('\n'), tally }
+    return { text: lines.join('\n'), tally, took: { file: this.#file, durationMs } }
   }
 }

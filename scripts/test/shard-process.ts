@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { Cluster } from '../../test/support/cluster.ts'
 import { FileResults } from './file-results.ts'
 import type { ShardMessage, ShardOrder } from './shard-messages.ts'
 import type { Report } from './tally.ts'
@@ -36,7 +37,7 @@ export class ShardProcess {
   #current: FileResults | undefined
   #onFileEnd: (() => void) | undefined
 
-  constructor({ namePattern, signal, timeoutMs, slowFromMs }: ShardOptions) {
+  constructor({ namePattern, signal, timeoutMs, slowFromMs }: ShardOptions, clusters: readonly Cluster[]) {
     this.#slowFromMs = slowFromMs
     this.#silenceTimeoutMs = timeoutMs + silenceBeyondTimeoutMs
     const name = namePattern === undefined ? [] : [`--test-name-pattern=${namePattern}`]
@@ -47,6 +48,7 @@ export class ShardProcess {
         '--test-reporter-destination=stdout',
         ...name,
       ],
+      env: { ...process.env, MASQUERADE_TEST_CLUSTERS: JSON.stringify(clusters) },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       signal,
       killSignal: 'SIGKILL',

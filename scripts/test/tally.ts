@@ -10,6 +10,8 @@ export interface Tally {
 export interface Report {
   readonly text: string
   readonly tally: Tally
+  /** Of a file of tests. */
+  readonly took?: { readonly file: string; readonly durationMs: number }
 }
 
 export const emptyTally: Tally = { passed: 0, failed: 0, skipped: 0 }
@@ -35,6 +37,14 @@ export function describeDuration(durationMs: number): string {
 export function describeOutcome(name: string, tally: Tally, durationMs: number): string {
   const mark = tally.failed > 0 ? paint('red', '✗') : paint('green', '✓')
   return `${mark} ${name} ${paint('dim', `· ${describeTally(tally)} · ${describeDuration(durationMs)}`)}`
+}
+
+export function describeSlowest(reports: readonly Report[], most = 10): string[] {
+  return reports
+    .flatMap(({ took }) => took ?? [])
+    .toSorted((a, b) => b.durationMs - a.durationMs)
+    .slice(0, most)
+    .map(({ file, durationMs }) => `${describeDuration(durationMs).padStart(8)}  ${file}`)
 }
 
 export function indent(text: string): string {

@@ -25,9 +25,21 @@ export function majorOf(name: ClusterName): number {
 
 export const templateName = 'masquerade_template'
 
-/** The embedded PostgreSQL, and the one installed on the machine where there is one. */
-export async function startClusters(
+/** Servers for each shard: many tests look at the sessions, locks and roles of a whole server, or end them. */
+export async function startClusterSets(
+  count: number,
   names: readonly ClusterName[] = listClusterNames(),
+): Promise<{ sets: Cluster[][]; stop(): Promise<void> }> {
+  const all = Array.from({ length: count }, () => names).flat()
+  const { clusters, stop } = await startClusters(all)
+  const sets = Array.from({ length: count }, (_, at) =>
+    clusters.slice(at * names.length, (at + 1) * names.length),
+  )
+  return { sets, stop }
+}
+
+export async function startClusters(
+  names: readonly ClusterName[],
 ): Promise<{ clusters: Cluster[]; stop(): Promise<void> }> {
   const outcomes = await Promise.allSettled(names.map(startCluster))
   const started = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []))
@@ -42,6 +54,7 @@ export async function startClusters(
   return { clusters: started.map(({ name, url }) => ({ name, url })), stop }
 }
 
+/** The embedded PostgreSQL, and the one installed on the machine where there is one. */
 export function listClusterNames(): ClusterName[] {
   const installed = findInstalled()
   return installed ? ['embedded-18', `installed-${installed.major}`] : ['embedded-18']
