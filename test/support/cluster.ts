@@ -11,7 +11,8 @@ import { startEmbedded } from '../../src/db/embedded.ts'
 import { chooseAccount } from '../../src/db/server/account.ts'
 import { prepareBinaries } from '../../src/db/server/binaries.ts'
 import { initCluster } from '../../src/db/server/init-cluster.ts'
-import { runServer } from '../../src/db/server/run-server.ts'
+import { runServer, type ServerPlan, ServerStartError } from '../../src/db/server/run-server.ts'
+import { retryUntil } from './wait-until.ts'
 
 /** `fetched` ones are there for `npm run test:all` alone. */
 export type ClusterName = 'embedded-18' | `installed-${number}` | `fetched-${number}`
@@ -99,9 +100,17 @@ async function runOther(parent: string, name: ClusterName) {
   const password = randomBytes(12).toString('hex')
   const plan = { bin, directory, account, fast: true }
   await initCluster({ ...plan, version, superuser: 'masquerade', password })
-  const port = await findFreePort()
-  const { stop } = await runServer({ ...plan, port })
+  const { port, stop } = await runOnFreePort(plan)
   return { url: `postgres://masquerade:${password}@127.0.0.1:${port}/postgres`, stop }
+}
+
+/** Another server may take the port that was free. */
+async function runOnFreePort(plan: Omit<ServerPlan, 'port'>) {
+  const isPortBusy = (error: unknown) => error instanceof ServerStartError && error.isPortBusy
+  return await retryUntil(async () => {
+    const port = await findFreePort()
+    return { ...(await runServer({ ...plan, port })), port }
+  }, isPortBusy)
 }
 
 /** Without connections to it, the template can be cloned at any time. */

@@ -329,12 +329,15 @@ describe('what a token rests on can be taken away', () => {
         await voidTokens(sql, service.tenantId, id)
         const [cutoff] = await sql<{ at: Date }[]>`
           select valid_from as at from token_cutoff where principal_id = ${id}`
-        return { token, shared: Math.floor((cutoff?.at.getTime() ?? 0) / 1000) === secondOf(token) }
+        const atMs = cutoff?.at.getTime() ?? 0
+        return { token, atMs, shared: Math.floor(atMs / 1000) === secondOf(token) }
       }
-      const { token } = await waitUntil('both fall into one second', async () => {
+      const { token, atMs } = await waitUntil('both fall into one second', async () => {
         const revoked = await revoke()
         return revoked.shared ? revoked : undefined
       }).then((found) => found ?? assert.fail())
+      // A token of the millisecond of the revocation is refused.
+      await waitUntil('the millisecond is over', () => Date.now() > atMs, { everyMs: 1 })
       const later = await issue()
       await waitUntil('the token is refused', async () => (await statusOf(token)) === 401)
       assert.equal(await statusOf(later), 200, 'a token from after the revocation works')
