@@ -5,10 +5,8 @@ import type { Database } from '../../db/database.ts'
 import type { Sql } from '../../db/sql.ts'
 import type { Occasion } from '../../kernel/jobs.ts'
 import { sqlstate } from '../../kernel/sqlstate.ts'
-import { explainFailure, TurnUnderWay } from '../explain-failure.ts'
 import type { Policy, Target } from '../policy.ts'
 import { listExemptNames } from '../read/snapshot.ts'
-import { NameHeld } from '../sessions/name-holders.ts'
 import { type TurnOptions, type TurnResult, takeTurn } from '../turn.ts'
 import type { Connections, Examiner } from './connections.ts'
 import { type LoginRoom, noLogins, type SettledLogins } from './login-port.ts'
@@ -17,7 +15,7 @@ import { type Obstructed, SessionsInTheWay } from './sessions/in-the-way.ts'
 import { endRawSessions, type LeftOpen } from './sessions/open-sessions.ts'
 import type { Source } from './source.ts'
 import { listStandbys, type Standbys } from './standbys.ts'
-import { findCause, findMissing, isOutOfLocks } from './states/find-cause.ts'
+import { findCause, findMissing } from './states/find-cause.ts'
 import * as judge from './states/judge-unfinished.ts'
 import type { Report, StateStore } from './states/state-store.ts'
 import { type CatalogWatch, readActivity } from './watch-catalogs.ts'
@@ -57,9 +55,6 @@ interface Turn {
 }
 
 const nothing: Taken = { hasChanged: false }
-const mostAttempts = 6
-/** Locks held for a moment are waited for; after these attempts the answer says what it waits for. */
-const patientAttempts = 3
 /** Between turns of which each makes some of very many twins. */
 const portionMs = 1_000
 
@@ -93,19 +88,17 @@ export class Turns {
   }
 
   async take(databaseId: string, occasion: Occasion): Promise<Taken> {
-    const { states, log } = this.#parts
-    for (let attempt = 1; ; attempt++)
-      try {
-        return await this.#enforce(databaseId, occasion)
-      } catch (error) {
-        this.#enforced.delete(databaseId)
-        const { state, reason, ended } = await findCause(error, databaseId, this.#parts, this.#inTheWay)
-        log.warn({ databaseId, reason, err: error }, 'masks or login roles could not be enforced')
-        // The session in the way has been ended: an audit would wait as long as this turn took.
-        if (ended > 0 && attempt < mostAttempts) continue
-        await states.writeFailure(databaseId, state, reason)
-        return nothing
-      }
+    const { states, log, audit } = this.#parts
+    try {
+      return await this.#enforce(databaseId, occasion)
+    } catch (error) {
+      this.#enforced.delete(databaseId)
+      const { state, reason, ended } = await findCause(error, databaseId, this.#parts, this.#inTheWay)
+      log.warn({ databaseId, reason, err: error }, 'masks or login roles could not be enforced')
+      await states.writeFailure(databaseId, state, reason)
+      if (ended > 0) audit(databaseId)
+      return nothing
+    }
   }
 
   async #enforce(databaseId: string, occasion: Occasion): Promise<Taken> {
@@ -130,7 +123,12 @@ export class Turns {
     const isUnmasked = stored.some(({ code }) => code === 'NotMasked')
     const isPartial = occasion === 'change' && own?.changed === 0 && !isUnmasked
     const turn: Turn = { database, databaseId, occasion, lastChange, settled }
-    const result = await this.#takePatiently(turn, own, isPartial ? before : undefined)
+    const readPolicy = (sql: Sql) => this.#parts.policies.read(sql, databaseId, own)
+    const result = await takeTurn(
+      database,
+      readPolicy,
+      this.#chooseOptions(turn, isPartial ? before : undefined),
+    )
     if (result.unfinished.length === 0) this.#enforced.set(databaseId, result)
     else this.#enforced.delete(databaseId)
     await this.#recordPlace(databaseId, result)
@@ -148,32 +146,6 @@ export class Turns {
     })
     if ('error' in logins) throw logins.error
     return { report, hasChanged }
-  }
-
-  /** Takes the turn again while locks are held that may be given back in a moment. */
-  async #takePatiently(
-    turn: Turn,
-    logins: SettledLogins | undefined,
-    before: Pick<TurnResult, 'policy' | 'version'> | undefined,
-  ): Promise<TurnResult> {
-    const { database, databaseId } = turn
-    const options = this.#chooseOptions(turn, before)
-    const readPolicy = (sql: Sql) => this.#parts.policies.read(sql, databaseId, logins)
-    for (let attempt = 1; ; attempt++) {
-      try {
-        const result = await takeTurn(database, readPolicy, options)
-        if (result.unfinished.length === 0) return result
-        const { ended } = await this.#inTheWay.clear(databaseId, obstructed(database, result))
-        const isOver = attempt >= patientAttempts || !result.unfinished.some(judge.isPassing)
-        if (attempt >= mostAttempts || (isOver && ended === 0)) return result
-      } catch (error) {
-        const { passing, reason } = explainFailure(error)
-        const isWaitedFor = error instanceof TurnUnderWay || reason.includes('reached')
-        const most = error instanceof NameHeld ? patientAttempts : mostAttempts
-        if (!passing || isWaitedFor || isOutOfLocks(error) || attempt >= most) throw error
-      }
-      await new Promise((resolve) => setTimeout(resolve, 50 * 2 ** attempt))
-    }
   }
 
   /** Sessions of roles that lost their exemption end as soon as what can be closed is closed. */
@@ -215,7 +187,8 @@ export class Turns {
     const { database, databaseId, settled, lastChange } = turn
     const { unfinished, snapshot } = result
     const left = await this.#endSessions(turn, result)
-    const { blockers } = await this.#inTheWay.clear(databaseId, obstructed(database, result))
+    const { blockers, ended } = await this.#inTheWay.clear(databaseId, obstructed(database, result))
+    if (ended > 0) this.#parts.audit(databaseId)
     const isCut = unfinished.some(({ sqlstate: code }) => code === sqlstate.programLimitExceeded)
     if (isCut) this.#parts.auditAfter(databaseId, portionMs)
     const atStandbys = await room.endAtStandbys(databaseId, database, settled)
