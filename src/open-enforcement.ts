@@ -8,6 +8,7 @@ import type { MembershipGraph } from './directory/membership/graph.ts'
 import { findExempt } from './directory/principals/exempt-principals.ts'
 import { readLoginRights } from './directory/principals/login-rights.ts'
 import { loginRoleName } from './directory/principals/login-role.ts'
+import { listLeftovers } from './findings/leftovers.ts'
 import { checkVersion, examine } from './findings/preflight.ts'
 import type { SecretBox } from './kernel/secret-box.ts'
 import { examineMappedRole } from './logins/mapped-roles.ts'
@@ -18,7 +19,6 @@ import { lockDatabase } from './masking/databases/database-row.ts'
 import { createEnforcementSource } from './masking/enforcement/source.ts'
 import { Controller } from './masks/control/controller.ts'
 import { DirectoryFollower } from './masks/control/follow-directory.ts'
-import { listLeftovers, restoreDatabase } from './masks/control/restore-database.ts'
 import { createStateStore } from './masks/control/states/state-store.ts'
 import type { Target } from './masks/policy.ts'
 import { recordEntries, selectRecords } from './masks/read/judge-exempt.ts'
@@ -80,7 +80,11 @@ export function createEnforcementPorts(enforcement: Controller, settle: Controll
     settle,
     recordEntries,
     findLeftovers: (id: string) => listLeftovers(enforcement, id),
-    restore: (id: string) => restoreDatabase(enforcement, id),
+    /** Settles once more than the change itself did: a login role can be dropped when its sessions are gone. */
+    async restore(id: string) {
+      const { state, reason } = await enforcement.settle(id)
+      return { state, reason, left: await listLeftovers(enforcement, id) }
+    },
   }
 }
 

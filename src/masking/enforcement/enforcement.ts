@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import type { Leftover } from '../../contracts/leftover.ts'
 import type { Query } from '../../db/query.ts'
 import { type EnforcementState, enforcementStates, stateReasons } from '../../kernel/enforcement-state.ts'
 import { nullableDateTime, nullableString, oneOf } from '../schemas.ts'
@@ -75,11 +76,4 @@ export async function reportOf(
   enforcement: Pick<Enforcement, 'report'>,
 ): Promise<EnforcementReport> {
   return database?.bound ? await enforcement.report(database.id) : notBound
-}
-
-interface Leftover {
-  readonly kind: string
-  readonly name: string
-  readonly statement: string
-  readonly isHarmless: boolean
 }

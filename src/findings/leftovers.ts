@@ -1,21 +1,10 @@
-import type { Database } from '../../db/database.ts'
-import { markPrefix } from '../../db/login-mark.ts'
-import { quoteIdentifier } from '../../db/quote.ts'
-import type { Sql } from '../../db/sql.ts'
-import { driftTrigger, shadowPrefix, twinOwnerPrefix } from '../names.ts'
-import { selectGuard } from '../read/find-guard.ts'
-import type { Controller } from './controller.ts'
-import type { Report } from './states/state-store.ts'
-
-/** Something of ours that is in a database, or on its server. */
-export interface Leftover {
-  readonly kind: 'schema' | 'event trigger' | 'role' | 'login role'
-  readonly name: string
-  /** Removes it; for an operator, where the role of the binding may not. */
-  readonly statement: string
-  /** It holds nothing here. */
-  readonly isHarmless: boolean
-}
+import type { Leftover } from '../contracts/leftover.ts'
+import type { Database } from '../db/database.ts'
+import { markPrefix } from '../db/login-mark.ts'
+import { quoteIdentifier } from '../db/quote.ts'
+import type { Sql } from '../db/sql.ts'
+import { driftTrigger, shadowPrefix, twinOwnerPrefix } from '../masks/names.ts'
+import { selectGuard } from '../masks/read/find-guard.ts'
 
 type FoundLeftover = Omit<Leftover, 'statement'> & {
   /** A role owns more than twins, or a schema has more. */
@@ -82,47 +71,11 @@ function describeRemoval({ kind, name }: Omit<Leftover, 'statement'>, hasOthers:
   return `DROP OWNED BY ${quoted}; DROP ROLE ${quoted}`
 }
 
-/**
- * Drops the owners of the twins where a restore was interrupted after its views were gone. Each by itself: what the
- * role of the binding may not drop stays, and is reported.
- */
-async function dropLeftOwners(database: Database, leftovers: readonly Leftover[]): Promise<void> {
-  const roles = leftovers.filter(({ kind }) => kind === 'role')
-  if (leftovers.some(({ kind }) => kind === 'schema')) return
-  for (const { name, statement } of roles)
-    await database
-      .transaction(async (tx) => {
-        const [row] = await tx<{ isSuperuser: boolean }[]>`
-          select rolsuper as "isSuperuser" from pg_catalog.pg_roles where rolname = current_user`
-        // A binding that does not inherit from the role takes it on to give up what it owns.
-        if (!row?.isSuperuser && statement.startsWith('DROP OWNED'))
-          await tx.unsafe(
-            `SET LOCAL ROLE ${quoteIdentifier(name)}; DROP OWNED BY ${quoteIdentifier(name)}; RESET ROLE`,
-          )
-        await tx.unsafe(row?.isSuperuser ? statement : `DROP ROLE ${quoteIdentifier(name)}`)
-      })
-      .catch(() => {})
-}
-
 /** Everything of ours in the database and on its server. */
 export async function listLeftovers(
-  controller: Pick<Controller, 'connect'>,
+  controller: { connect(databaseId: string): Promise<Database | null> },
   databaseId: string,
 ): Promise<readonly Leftover[]> {
   const database = await controller.connect(databaseId)
   return database ? findLeftovers(database.sql, databaseId) : []
-}
-
-/**
- * Removes everything of ours, after the policy was turned off and the mappings were deleted. Settles once more than the
- * change itself did: a login role can be dropped when its sessions are gone. Can be repeated.
- */
-export async function restoreDatabase(
-  controller: Pick<Controller, 'connect' | 'settle'>,
-  databaseId: string,
-): Promise<Pick<Report, 'state' | 'reason'> & { left: readonly Leftover[] }> {
-  const { state, reason } = await controller.settle(databaseId)
-  const database = await controller.connect(databaseId)
-  if (database) await dropLeftOwners(database, await findLeftovers(database.sql, databaseId))
-  return { state, reason, left: await listLeftovers(controller, databaseId) }
 }
