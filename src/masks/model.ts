@@ -110,9 +110,11 @@ export interface MaskRecord {
   readonly pins: readonly Pin[]
   /** The twin; null: it has none. */
   readonly twin: Oid | null
+  /** The twin as it is in the database; null: it is not there. */
+  readonly made: Relation | null
   /** What the twin was made from (`TwinPlan.basis`). */
   readonly basis: string | null
-  /** The stored rule of the twin, as of `Twin.rule`: it differs once a superuser has replaced the twin by hand. */
+  /** The stored rule of the twin, as of `Relation.rule`: it differs once a superuser has replaced the twin by hand. */
   readonly rule: string | null
   /** PostgreSQL has refused the twin of this basis within ten minutes. */
   readonly isRefused: boolean
@@ -129,22 +131,6 @@ export interface Pin {
   readonly number: number
   /** It is a generated column over the rule's column, here or in a part of the table. */
   readonly computed?: true
-}
-
-/** A twin as it is in the database. */
-export interface Twin {
-  readonly oid: Oid
-  readonly schema: string
-  readonly name: string
-  readonly owner: Oid
-  readonly ownerName: string
-  readonly rule: string
-  readonly acl: readonly Grant[]
-  readonly columns: readonly string[]
-  /** Of its columns: `character varying(20)`. */
-  readonly types: readonly string[]
-  readonly isSecurityBarrier: boolean
-  readonly isSecurityInvoker: boolean
 }
 
 /** A schema with masked relations, and the schema of their twins. */
@@ -206,10 +192,12 @@ export interface Snapshot {
   readonly isWatched: boolean
   /** False: only relations around some tables were read. */
   readonly isWhole: boolean
-  readonly relations: readonly Relation[]
-  readonly records: readonly MaskRecord[]
-  readonly twins: readonly Twin[]
-  readonly schemas: readonly Schema[]
+  /** By OID, in the order of OIDs. */
+  readonly relations: ReadonlyMap<Oid, Relation>
+  /** By the OID of the relation, which may be gone. */
+  readonly records: ReadonlyMap<Oid, MaskRecord>
+  /** By name. */
+  readonly schemas: ReadonlyMap<string, Schema>
   readonly twinOwners: readonly TwinOwner[]
   /** Superusers of those in any access list. */
   readonly superusers: ReadonlySet<Oid>
@@ -256,7 +244,7 @@ export const keyOf = ({ column, grantee, kind }: Privilege) => `${column}:${gran
 export interface Statement {
   readonly sql: string
   readonly why: string
-  readonly as?: string
+  readonly as?: string | undefined
   /** Runs instead where PostgreSQL refuses the statement with one of these SQLSTATEs. */
   readonly otherwise?: { readonly on: readonly string[]; readonly statements: readonly Statement[] }
 }

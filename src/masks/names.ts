@@ -16,7 +16,8 @@ export const shadowPrefix = 'masked_'
 export const twinOwnerPrefix = 'masquerade_twins_'
 
 /** The role that owns the twins of one owner's tables: by OIDs, because names truncate and collide. */
-export const twinOwnerName = (database: Oid, served: Oid): string => `${twinOwnerPrefix}${database}_${served}`
+export const twinOwnerName = (database: Oid, served: Oid | ''): string =>
+  `${twinOwnerPrefix}${database}_${served}`
 
 /** Of whatever database. */
 export const isTwinOwnerName = (role: string): boolean => role.startsWith(twinOwnerPrefix)

@@ -217,16 +217,17 @@ async function raise(tx: Tx, { guard, isWatched }: Snapshot): Promise<string> {
 /** Rules of the tables in focus, and of what turned out to hang together with them. */
 function concerns({ relations, records }: Snapshot, focus: readonly Target[]): (rule: Target) => boolean {
   const keyOf = ({ schema, table }: Target) => `${schema}\0${table}`
-  const pins = records.flatMap(({ pins: own }) => own)
+  const pins = [...records.values()].flatMap(({ pins: own }) => own)
   const tables = new Set(
-    [...focus, ...relations.map(({ schema, name }) => ({ schema, table: name })), ...pins].map(keyOf),
+    [...focus, ...[...relations.values()].map(({ schema, name }) => ({ schema, table: name })), ...pins].map(
+      keyOf,
+    ),
   )
   return (rule) => tables.has(keyOf(rule))
 }
 
-const listSteps = ({ records, stands, groups, finish, leave }: Plan, claimed: readonly Statement[]) => [
+const listSteps = ({ records, groups, finish, leave }: Plan, claimed: readonly Statement[]) => [
   ...records,
-  ...stands.flatMap(({ statements }) => statements),
   ...claimed,
   ...groups.flatMap(({ close }) => close),
   ...groups.flatMap(({ open }) => open),

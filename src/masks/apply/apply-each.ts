@@ -1,5 +1,4 @@
 import type { Note } from '../../contracts/note.ts'
-import { quoteQualified } from '../../db/quote.ts'
 import { sqlstateOf } from '../../db/sqlstate.ts'
 import type { Tx } from '../../db/transaction.ts'
 import { codeOf, sqlstate } from '../../kernel/sqlstate.ts'
@@ -7,7 +6,6 @@ import type { Oid, Snapshot, Statement } from '../model.ts'
 import { noTwin } from '../plan/describe.ts'
 import type { Group, MaskedRelation, Unfinished } from '../plan/model.ts'
 import type { Plan } from '../plan/plan.ts'
-import { writeRefusal } from '../plan/write-records.ts'
 import type { Holder } from '../sessions/holder.ts'
 import { apply } from './apply.ts'
 import { judge } from './outcomes.ts'
@@ -45,7 +43,8 @@ const mostTogether = 25
 export async function closeEach(run: Run, insists?: ReadonlySet<Oid>): Promise<Done> {
   const { tx, plan } = run
   const groups = plan.groups.filter(
-    ({ oid, close, closeTwin }) => close.length + closeTwin.length > 0 && (insists?.has(oid) ?? true),
+    ({ key, close, closeTwin }) =>
+      close.length + closeTwin.length > 0 && (insists === undefined || insists.has(Number(key))),
   )
   const wait = await limitWaits(tx, insists ? insistent : usual)
   const [steps, unfinished]: [Statement[], Unfinished[]] = [[], []]
@@ -71,8 +70,8 @@ export async function closeEach(run: Run, insists?: ReadonlySet<Oid>): Promise<D
 const listClosings = ({ close: own, closeTwin }: Group) => [...own, ...closeTwin]
 
 async function close({ tx, snapshot, plan, beforeStep }: Run, groups: readonly Group[]): Promise<void> {
-  const oids = new Set(groups.map(({ oid }) => oid))
-  const own = plan.masked.filter(({ relation }) => oids.has(relation.oid))
+  const keys = new Set(groups.map(({ key }) => key))
+  const own = plan.masked.filter(({ relation }) => keys.has(relation.oid))
   await tx.savepoint(async () => {
     await apply(tx, groups.flatMap(listClosings), beforeStep)
     await postcheck(tx, snapshot, own, true)
@@ -94,17 +93,15 @@ export async function isDone(work: Promise<unknown>): Promise<boolean> {
 export async function openEach(run: Run): Promise<Done> {
   const { tx, plan, snapshot, beforeStep } = run
   const wait = await limitWaits(tx, usual)
-  const failed = await standUp(run, wait)
-  const byOid = new Map(plan.masked.map((one) => [one.relation.oid, one]))
-  const waiting = new Map<Oid, Blocked>()
+  const byOid = new Map<Group['key'], MaskedRelation>(plan.masked.map((one) => [one.relation.oid, one]))
+  const failed = new Map<Group['key'], Blocked>()
   const [steps, unfinished, notes, late]: [Statement[], Unfinished[], Note[], Group[]] = [[], [], [], []]
   const end = Date.now() + openingMs
   for (const group of plan.groups) {
-    const own = byOid.get(group.oid)
+    const own = byOid.get(group.key)
     // What is not closed has its place among what is unfinished already.
-    if (group.open.length === 0 || waiting.has(group.oid) || (own && group.close.length > 0)) continue
-    const below = own?.twin ? own.relation.reads.flatMap((oid) => waiting.get(oid) ?? [])[0] : undefined
-    const blocked = below ?? group.needs.flatMap((name) => failed.get(name) ?? [])[0]
+    if (group.open.length === 0 || failed.has(group.key) || (own && group.close.length > 0)) continue
+    const blocked = group.needs.flatMap((key) => failed.get(key) ?? [])[0]
     // At least one of them is done in each turn.
     if (blocked === undefined && Date.now() > end && steps.length > 0) {
       late.push(group)
@@ -120,33 +117,19 @@ export async function openEach(run: Run): Promise<Done> {
       )
       steps.push(...group.open)
     } catch (error) {
-      const refusal = isRefused(error) ? refuse(snapshot, group, own) : []
+      const refusal = own && isRefused(error) ? group.refuse : []
       if (own && refusal.length > 0 && (await isDone(tx.savepoint(() => apply(tx, refusal))))) {
         steps.push(...refusal)
         notes.push(noTwin(own.relation, describeRefusal(error)))
         continue
       }
       const one = describe(run, group, error, own !== undefined)
-      waiting.set(group.oid, new Blocked(one.reason, one.sqlstate))
-      unfinished.push(one)
+      failed.set(group.key, new Blocked(one.reason, one.sqlstate, one.holders))
+      // Relations that need the role or schema say what is in its way.
+      if (typeof group.key !== 'string') unfinished.push(one)
     }
   }
   return { steps, unfinished: [...unfinished, ...describeLate(late)], notes }
-}
-
-/** The former twin goes: it would stand in the way of a later one. */
-function refuse(
-  { guard, records, twins }: Snapshot,
-  { oid, target }: Group,
-  own: MaskedRelation | undefined,
-): Statement[] {
-  if (!own?.twin) return []
-  const made = twins.find((one) => one.oid === records.find((record) => record.oid === oid)?.twin)
-  const why = `${target} can have no twin`
-  const drop = made
-    ? [{ sql: `DROP VIEW IF EXISTS ${quoteQualified(made.schema, made.name)} CASCADE`, why }]
-    : []
-  return [...drop, { sql: writeRefusal(guard.schema, oid, own.twin.basis), why }]
 }
 
 const usesOthers = (error: unknown) => error instanceof NotAsPlanned && error.usesOthers
@@ -167,26 +150,11 @@ class Blocked extends Error {
   readonly code: string
   readonly holders: readonly Holder[]
 
-  constructor(message: string, code: string, holders: readonly Holder[] = []) {
+  constructor(message: string, code: string, holders: readonly Holder[]) {
     super(message)
     this.code = code
     this.holders = holders
   }
-}
-
-/** Returns what kept each of the roles and schemas of twins from being made, by name. */
-async function standUp(
-  { tx, plan, beforeStep, takeHolders }: Run,
-  wait: Wait,
-): Promise<Map<string, Blocked>> {
-  const failed = new Map<string, Blocked>()
-  for (const { name, statements } of plan.stands)
-    await wait(() => tx.savepoint(() => apply(tx, statements, beforeStep))).catch((error: unknown) => {
-      if (isHopeless(error)) throw error
-      const message = error instanceof Error ? error.message : ''
-      failed.set(name, new Blocked(message, sqlstateOf(error), takeHolders()))
-    })
-  return failed
 }
 
 const failedTransaction = '25P02'
@@ -216,12 +184,12 @@ async function limitWaits(tx: Tx, { groupMs, allMs }: typeof usual): Promise<Wai
 
 function describe(
   { takeHolders }: Run,
-  { target, oid, waitsFor }: Group,
+  { target, key, waitsFor }: Group,
   error: unknown,
   isClosed: boolean,
 ): Unfinished {
   if (isHopeless(error)) throw error
-  const oids = [...new Set([oid, ...waitsFor])]
+  const oids = [...(typeof key === 'string' ? [] : [key]), ...waitsFor]
   const reason = error instanceof Error ? error.message : ''
   const holders = error instanceof Blocked && error.holders.length > 0 ? error.holders : takeHolders()
   return { target, oids, sqlstate: sqlstateOf(error), reason, holders, isClosed }

@@ -16,10 +16,10 @@ export function assignMasks(
 ): { masks: ReadonlyMap<Oid, Masks>; notes: Note[] } {
   const found: Found = new Map()
   const notes: Note[] = []
-  const byName = new Map(snapshot.relations.map((one) => [`${one.schema}\0${one.name}`, one]))
-  const byOid = new Map(snapshot.relations.map((one) => [one.oid, one]))
+  const { relations, records, isWhole } = snapshot
+  const byName = new Map([...relations.values()].map((one) => [`${one.schema}\0${one.name}`, one]))
   const pinned = Map.groupBy(
-    snapshot.records.flatMap(({ oid, pins }) =>
+    [...records.values()].flatMap(({ oid, pins }) =>
       pins.filter(({ computed }) => !computed).map((pin) => ({ oid, pin })),
     ),
     ({ pin }) => placeOf(pin),
@@ -33,7 +33,7 @@ export function assignMasks(
   })
   for (const { rule, relation, column } of named) {
     const held = (pinned.get(placeOf(rule)) ?? []).flatMap(({ oid, pin }) => {
-      const place = byOid.get(oid)
+      const place = relations.get(oid)
       const at = place?.columns.find(({ number }) => number === pin.number)
       // A column that another rule names by now is that rule's.
       return place && at && (at === column || !found.get(oid)?.has(pin.number)) ? [{ place, at }] : []
@@ -42,10 +42,10 @@ export function assignMasks(
       setMask(found, place, at, rule)
       if (at.name !== rule.column) notes.push(renamed(rule, place, at))
     }
-    const isElsewhere = !snapshot.isWhole && !relation
+    const isElsewhere = !isWhole && !relation
     if (!column && held.length === 0 && !isElsewhere) notes.push(missing(rule))
   }
-  derive(snapshot.relations, found)
+  derive(relations, found)
   return { masks: found, notes }
 }
 
@@ -60,10 +60,9 @@ function setMask(found: Found, relation: Relation, column: Column, mask: MaskOf)
 }
 
 /** Until nothing changes: a child may compute a column otherwise than its parent, which shows it. */
-function derive(relations: readonly Relation[], found: Found): void {
-  const byOid = new Map(relations.map((one) => [one.oid, one]))
+function derive(relations: Snapshot['relations'], found: Found): void {
   const kin = Map.groupBy(
-    relations.flatMap((child) =>
+    [...relations.values()].flatMap((child) =>
       child.parents.flatMap((parent) => [
         { oid: child.oid, other: parent },
         { oid: parent, other: child.oid },
@@ -73,7 +72,7 @@ function derive(relations: readonly Relation[], found: Found): void {
   )
   const queue = [...found.keys()]
   for (let oid = queue.shift(); oid !== undefined; oid = queue.shift()) {
-    const relation = byOid.get(oid)
+    const relation = relations.get(oid)
     const own = found.get(oid)
     if (!relation || !own) continue
     for (const column of relation.columns) {
@@ -90,7 +89,7 @@ function derive(relations: readonly Relation[], found: Found): void {
         queue.push(oid)
     }
     for (const { other } of kin.get(oid) ?? []) {
-      const target = byOid.get(other)
+      const target = relations.get(other)
       for (const [number, mask] of own) {
         const name = relation.columns.find((column) => column.number === number)?.name
         const column = target?.columns.find((each) => each.name === name)

@@ -2,13 +2,14 @@ import type { Note } from '../../contracts/note.ts'
 import { quoteIdentifier } from '../../db/quote.ts'
 import type { Relation, Snapshot } from '../model.ts'
 import type { Policy } from '../policy.ts'
+import type { MaskedRelation } from './model.ts'
 import { describeUnmanaged, type Unmanaged } from './unmanaged.ts'
 
 /** Notes about what the policy names and masks cannot follow, apart from those of the masks themselves. */
 export function describeAround(
   snapshot: Snapshot,
   policy: Pick<Policy, 'rules' | 'takenNames'>,
-  masked: readonly Relation[],
+  masked: readonly MaskedRelation[],
   unmanaged: readonly Unmanaged[],
 ): Note[] {
   const isRuled = policy.rules.length > 0
@@ -17,17 +18,16 @@ export function describeAround(
     ...(isRuled ? unknown.map(exemptsNothing) : []),
     ...(isRuled ? namesakes.map(exemptsNoRole) : []),
     ...(policy.takenNames ?? []).map(exemptNameTaken),
-    ...masked.filter(({ rolePolicies }) => rolePolicies !== 'none').map(rowSecurity),
+    ...masked.flatMap(({ relation }) => (relation.rolePolicies === 'none' ? [] : rowSecurity(relation))),
     ...unmanaged.flatMap((one) => describeUnmanaged(snapshot, one) ?? []),
   ]
 }
 
 const closed = 'It is closed to all roles that are not exempt.'
 
-export function noTwin({ schema, name }: Relation, reason: string | true): Note {
+export function noTwin({ schema, name }: Relation, reason: string): Note {
   const target = `${schema}.${name}`
-  const why = reason === true ? 'a relation that it reads has none' : reason
-  const message = `${target} shows masked data and has no masked twin: ${why}. ${closed}`
+  const message = `${target} shows masked data and has no masked twin: ${reason}. ${closed}`
   return { code: 'NoTwin', target, message }
 }
 

@@ -1,7 +1,7 @@
 import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../db/quote.ts'
-import type { MaskRecord, Oid, Snapshot, Statement } from '../model.ts'
+import type { Oid, Snapshot, Statement } from '../model.ts'
 import { everybody } from '../names.ts'
-import { nameRoles } from './grant-statements.ts'
+import { nameRoles, say, writeGrant } from './grant-statements.ts'
 import type { MaskedRelation } from './model.ts'
 
 /**
@@ -32,7 +32,7 @@ export function finish({ guard, header, exempt, roleNames }: Snapshot): Statemen
               OR (exempt_oids <@ ${oids}) IS NOT TRUE
                 AND NOT EXISTS (SELECT FROM pg_catalog.pg_roles r WHERE r.oid = a.usesysid))) lost (oid)
         WHERE ${stays('lost.oid::bigint')}) listed), '[]')`
-  return [{ sql, why: 'who is exempt, and whose sessions are to end' }]
+  return say('who is exempt, and whose sessions are to end', sql)
 }
 
 /** An entry for all sessions of a role. */
@@ -46,41 +46,62 @@ function isEverybody(list: string): string {
 }
 
 /** Relations of which columns are hidden that were not: cursors may go on to read them. */
-export function listNewlyHidden(
-  masked: readonly MaskedRelation[],
-  records: ReadonlyMap<Oid, MaskRecord>,
-): Oid[] {
-  return masked
-    .filter(({ relation, masks, hidden }) => {
-      const record = records.get(relation.oid)
+export const listNewlyHidden = (masked: readonly MaskedRelation[]): Oid[] =>
+  masked
+    .filter(({ record, masks, hidden }) => {
       const known = new Set(record?.pins.map(({ number }) => number))
-      return !record ? hidden.size > 0 : [...masks.keys()].some((number) => !known.has(number))
+      return record ? [...masks.keys()].some((number) => !known.has(number)) : hidden.size > 0
     })
     .map(({ relation }) => relation.oid)
-}
 
 /**
  * `pg_dump` of owners and exempt roles locks every table that it finds, ours too. A role without a right here can be
  * dropped.
  */
-export function shareGuard(
-  { guard, header, exempt, roleNames, server, isWhole }: Snapshot,
-  masked: readonly MaskedRelation[],
-): Statement[] {
-  const schema = quoteIdentifier(guard.schema)
+export function shareGuard(snapshot: Snapshot, masked: readonly MaskedRelation[]): Statement[] {
+  const { guard, header, exempt, server, isWhole } = snapshot
   const owners = masked.flatMap(({ relation }) => (relation.kind === 'table' ? [relation.owner] : []))
   const holders = new Set(masked.flatMap(({ acl }) => acl.map(({ grantee }) => grantee)))
   const readers = exempt.everybody ? [0] : [...exempt.named].filter((oid) => holders.has(oid))
   const wanted = new Set([...readers, ...owners].filter((oid) => oid !== server.binding.oid))
   const now = new Set(header?.readers)
-  const write = (verb: string, word: string, oids: readonly Oid[]): Statement[] => {
-    const roles = nameRoles({ roleNames }, oids).join(', ')
-    const why = 'pg_dump of owners and exempt roles reads the records'
-    return ['SELECT ON ALL TABLES IN', 'USAGE ON'].flatMap((what) =>
-      roles === '' ? [] : [{ sql: `${verb} ${what} SCHEMA ${schema} ${word} ${roles}`, why }],
+  const write = (verb: 'GRANT' | 'REVOKE', oids: readonly Oid[]) =>
+    ['SELECT ON ALL TABLES IN', 'USAGE ON'].flatMap((what) =>
+      writeGrant(
+        verb,
+        `${what} SCHEMA ${quoteIdentifier(guard.schema)}`,
+        nameRoles(snapshot, oids),
+        'pg_dump of owners and exempt roles reads the records',
+      ),
     )
-  }
-  const missing = [...wanted].filter((oid) => !now.has(oid))
   const others = isWhole ? [...now].filter((oid) => !wanted.has(oid)) : []
-  return [...write('GRANT', 'TO', missing), ...write('REVOKE', 'FROM', others)]
+  return [
+    ...write(
+      'GRANT',
+      [...wanted].filter((oid) => !now.has(oid)),
+    ),
+    ...write('REVOKE', others),
+  ]
+}
+
+/** The end of all masks in the database. */
+export function leave({ guard, schemas, twinOwners, server }: Snapshot): Statement[] {
+  const why = 'masking ends'
+  const shadowed = [...schemas.values()].filter(({ shadow }) => shadow)
+  return [
+    // Without CASCADE: what is not ours stays, and keeps the schema.
+    ...say(why, ...shadowed.map(({ twins }) => `DROP SCHEMA IF EXISTS ${quoteIdentifier(twins)}`)),
+    ...twinOwners.flatMap(({ role, name }) => {
+      const owner = quoteIdentifier(name)
+      const used = shadowed.filter(({ users }) => users.includes(role))
+      return [
+        ...used.flatMap((one) =>
+          writeGrant('REVOKE', `USAGE ON SCHEMA ${quoteIdentifier(one.name)}`, [owner], why),
+        ),
+        { sql: `DROP OWNED BY ${owner}`, why, as: server.binding.isSuperuser ? undefined : name },
+        ...say(why, `DROP ROLE ${owner}`),
+      ]
+    }),
+    ...say(why, `DROP SCHEMA ${quoteIdentifier(guard.schema)} CASCADE`),
+  ]
 }

@@ -2,8 +2,10 @@ import type { Masks, Oid, Relation, Snapshot } from '../model.ts'
 
 /** How a relation shows masked values, and what is hidden of it. */
 export interface Shown {
-  /** `itself`: its twin reads it. `definition`: its twin has its definition over twins. `none`: it needs no twin. */
-  readonly by: 'itself' | 'definition' | 'none'
+  readonly relation: Relation
+  readonly masks: Masks
+  /** `itself`: its twin reads it. `definition`: its twin has its definition over twins. */
+  readonly by: 'itself' | 'definition'
   /** Columns that contained roles may not read. */
   readonly hidden: ReadonlySet<number>
 }
@@ -15,53 +17,46 @@ export interface Shown {
  */
 export function followViews(
   { relations, exempt, server }: Pick<Snapshot, 'relations' | 'exempt' | 'server'>,
-  masks: ReadonlyMap<Oid, Masks>,
+  found: ReadonlyMap<Oid, Masks>,
 ): ReadonlyMap<Oid, Shown> {
-  const byOid = new Map(relations.map((one) => [one.oid, one]))
   const shown = new Map<Oid, Shown>()
   const seen = new Set<Oid>()
   /** The owners of what a relation shows masked, at any depth: once for each, as views read others by many ways. */
   const ownersBeneath = new Map<Oid, ReadonlySet<Oid>>()
-  const findOwners = (relation: Relation): ReadonlySet<Oid> => {
-    const sources = relation.reads.flatMap((oid) => (shown.has(oid) ? (byOid.get(oid) ?? []) : []))
-    return new Set(sources.flatMap(({ oid, owner }) => [owner, ...(ownersBeneath.get(oid) ?? [])]))
-  }
-  const readsRaw = (view: Relation): boolean =>
-    view.ownerReadsAll ||
-    view.ownerRoles.some((role) => exempt.roles.has(role) || role === server.binding.oid) ||
-    view.ownerRoles.some((role) => ownersBeneath.get(view.oid)?.has(role))
+  const readsRaw = ({ oid, ownerReadsAll, ownerRoles }: Relation): boolean =>
+    ownerReadsAll ||
+    ownerRoles.some(
+      (role) =>
+        exempt.roles.has(role) || role === server.binding.oid || ownersBeneath.get(oid)?.has(role) === true,
+    )
   const visit = (relation: Relation): void => {
-    if (seen.has(relation.oid)) return
-    seen.add(relation.oid)
-    for (const oid of relation.reads) {
-      const source = byOid.get(oid)
+    const { oid, reads, kind, isSecurityInvoker } = relation
+    if (seen.has(oid)) return
+    seen.add(oid)
+    for (const each of reads) {
+      const source = relations.get(each)
       if (source) visit(source)
     }
-    ownersBeneath.set(relation.oid, findOwners(relation))
-    const own = masks.get(relation.oid)
-    const isOver = relation.reads.some((oid) => shown.has(oid))
-    const isView = relation.kind === 'view' || relation.kind === 'materialized view'
-    const all = new Set(relation.columns.map(({ number }) => number))
-    if (own && !(isView && (isOver || relation.isSecurityInvoker)))
-      shown.set(relation.oid, { by: 'itself', hidden: new Set(own.keys()) })
-    else if (own && relation.kind === 'materialized view')
-      // Its rows are copies, and the rules of its own say what is hidden of them.
-      shown.set(relation.oid, { by: 'itself', hidden: new Set(own.keys()) })
-    else if (isOver && relation.isSecurityInvoker)
-      shown.set(relation.oid, { by: 'definition', hidden: new Set(own?.keys()) })
-    else if (
-      relation.kind === 'materialized view' &&
-      isOver &&
-      relation.acting === 'not' &&
-      !relation.isPopulated
-    )
-      // It shows nothing until it is refreshed, and this service can do nothing about it.
-      return
-    else if (relation.kind === 'materialized view' && isOver)
-      shown.set(relation.oid, { by: 'definition', hidden: all })
-    else if (isOver && (readsRaw(relation) || own)) shown.set(relation.oid, { by: 'definition', hidden: all })
-    else if (own) shown.set(relation.oid, { by: 'definition', hidden: new Set(own.keys()) })
+    const sources = reads.flatMap((each) => shown.get(each)?.relation ?? [])
+    const owners = sources.flatMap((one) => [one.owner, ...(ownersBeneath.get(one.oid) ?? [])])
+    ownersBeneath.set(oid, new Set(owners))
+    const masks: Masks = found.get(oid) ?? new Map()
+    const show = (by: Shown['by'], hidden: Iterable<number>) =>
+      shown.set(oid, { relation, masks, by, hidden: new Set(hidden) })
+    const isOver = sources.length > 0
+    const isRuled = masks.size > 0
+    const isCopy = kind === 'materialized view'
+    // Rows of a materialized view are copies, and rules of its own say what is hidden of them.
+    if (isRuled && (kind !== 'view' || !(isOver || isSecurityInvoker))) show('itself', masks.keys())
+    else if (isSecurityInvoker && (isOver || isRuled)) show('definition', masks.keys())
+    // An empty one shows nothing until it is refreshed, and this service can do nothing about it.
+    else if (isCopy && relation.acting === 'not' && !relation.isPopulated) return
+    else if (isOver && (isCopy || isRuled || readsRaw(relation)))
+      show(
+        'definition',
+        relation.columns.map(({ number }) => number),
+      )
   }
-  for (const relation of relations) visit(relation)
+  for (const relation of relations.values()) visit(relation)
   return shown
 }

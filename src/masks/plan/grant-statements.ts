@@ -1,91 +1,115 @@
-import { quoteIdentifier } from '../../db/quote.ts'
-import type { Oid, Privilege, PrivilegeKind, Relation, Statement } from '../model.ts'
-import type { AclChange } from './grants.ts'
+import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
+import type { Grant, Oid, Privilege, Relation, Snapshot, Statement } from '../model.ts'
+import { isSameList, listGranted } from './grants.ts'
 
 /** What grants are written on, and by whom. */
 export interface GrantTarget {
   /** Quoted: `public.people`. */
   readonly on: string
+  readonly owner: Oid
   /** Names of columns by number. */
   readonly columns: ReadonlyMap<number, string>
-  readonly as?: string
+  readonly as?: string | undefined
   readonly why: string
 }
 
-export interface RoleNames {
-  readonly version: number
-  readonly roleNames: ReadonlyMap<Oid, string>
+type Roles = Pick<Snapshot, 'server' | 'roleNames'>
+
+export const say = (why: string, ...texts: readonly string[]): Statement[] =>
+  texts.map((sql) => ({ sql, why }))
+
+/** `GRANT USAGE ON SCHEMA hr TO ann`; nothing for no role. */
+export function writeGrant(
+  verb: 'GRANT' | 'REVOKE',
+  what: string,
+  roles: readonly string[],
+  why: string,
+  end: '' | ' CASCADE' | ' WITH GRANT OPTION' = '',
+): Statement[] {
+  const word = verb === 'GRANT' ? 'TO' : 'FROM'
+  return roles.length === 0 ? [] : say(why, `${verb} ${what} ${word} ${roles.join(', ')}${end}`)
 }
 
 /** `[0, 16411]` → `['PUBLIC', '"ann"']`, without roles that were dropped. */
-export const nameRoles = ({ roleNames }: Pick<RoleNames, 'roleNames'>, oids: readonly Oid[]): string[] =>
+export const nameRoles = ({ roleNames }: Pick<Roles, 'roleNames'>, oids: readonly Oid[]): string[] =>
   oids.flatMap((oid) => {
     const name = roleNames.get(oid)
     return oid === 0 ? ['PUBLIC'] : name === undefined ? [] : [quoteIdentifier(name)]
   })
 
-/** Names of columns by number. */
-export const namesOf = ({ columns }: Relation) => new Map(columns.map(({ number, name }) => [number, name]))
-
 /** The role that a statement about the relation runs as, where the binding is no member that inherits. */
-export const actAs = ({ acting, ownerName }: Relation) => (acting === 'as owner' ? { as: ownerName } : {})
+export const actorOf = ({ acting, ownerName }: Relation) => (acting === 'as owner' ? ownerName : undefined)
 
-/** `[{SELECT, ann, column 1}, {SELECT, ann, column 2}]` → `GRANT SELECT (id, name) ON public.people TO ann`. */
-export function changeAcl(
-  { version, roleNames }: RoleNames,
+/** A relation, or a twin with its columns. */
+export const targetOf = (relation: Relation, why: string): GrantTarget => ({
+  on: quoteQualified(relation.schema, relation.name),
+  owner: relation.owner,
+  columns: new Map(relation.columns.map(({ number, name }) => [number, name])),
+  as: actorOf(relation),
+  why,
+})
+
+/** From one access list to another; nothing where they are the same. */
+export const changeAcl = (
+  roles: Roles,
   target: GrantTarget,
-  change: AclChange,
+  acl: readonly Grant[],
+  wanted: readonly Privilege[],
+): Statement[] => (isSameList(listGranted(acl), wanted) ? [] : replaceAcl(roles, target, acl, wanted))
+
+/**
+ * All that is there goes, and all that is wanted comes, from the owner.
+ * `[{SELECT, ann, column 1}, {SELECT, ann, column 2}]` → `GRANT SELECT (id, name) ON public.people TO ann`.
+ */
+export function replaceAcl(
+  roles: Roles,
+  { on, owner, columns, why, as }: GrantTarget,
+  acl: readonly Grant[],
+  wanted: readonly Privilege[],
 ): Statement[] {
-  const { on, why, as } = target
-  const name = (oids: readonly Oid[]) => nameRoles({ roleNames }, oids)
-  const write = (sql: string): Statement => ({ sql, why, ...(as !== undefined && { as }) })
-  const revoked = name(change.revoked)
-  const kinds = kindsOf(version).join(', ')
-  const passedOn = change.passedOn.map((one) => ({ ...one, grantee: one.grantor, grantable: true }))
+  const revoked = nameRoles(roles, [...new Set(acl.map(({ grantee }) => grantee))])
+  // No CASCADE reaches grants of columns by an option of the whole relation, unless their grantors have it on the
+  // columns as well.
+  const passedOn = acl
+    .filter(({ column, grantor }) => column !== 0 && grantor !== owner)
+    .map((one) => ({ ...one, grantee: one.grantor, grantable: true }))
+  const kinds = `SELECT, TRIGGER, REFERENCES${roles.server.version >= 170000 ? ', MAINTAIN' : ''}`
   return [
-    // With the option on the column as well, CASCADE takes it along.
-    ...groupGrants(passedOn, target.columns).flatMap(({ privileges, grantees }) =>
-      name(grantees).map((role) => write(`GRANT ${privileges} ON ${on} TO ${role} WITH GRANT OPTION`)),
-    ),
-    ...(revoked.length > 0 ? [write(`REVOKE ${kinds} ON ${on} FROM ${revoked.join(', ')} CASCADE`)] : []),
-    ...groupGrants(change.granted, target.columns).flatMap(({ privileges, grantees, grantable }) => {
-      const names = name(grantees)
-      const option = grantable ? ' WITH GRANT OPTION' : ''
-      return names.length > 0 ? [write(`GRANT ${privileges} ON ${on} TO ${names.join(', ')}${option}`)] : []
-    }),
-  ]
-}
-
-export const kindsOf = (version: number): readonly PrivilegeKind[] =>
-  version >= 170000 ? ['SELECT', 'TRIGGER', 'REFERENCES', 'MAINTAIN'] : ['SELECT', 'TRIGGER', 'REFERENCES']
-
-interface GrantGroup {
-  readonly privileges: string
-  readonly grantable: boolean
-  readonly grantees: Oid[]
+    ...writeGrants(roles, on, columns, passedOn, why),
+    ...writeGrant('REVOKE', `${kinds} ON ${on}`, revoked, why, ' CASCADE'),
+    ...writeGrants(roles, on, columns, wanted, why),
+  ].map((one) => ({ ...one, as }))
 }
 
 /** Roles that get the same privileges share a statement. */
-function groupGrants(granted: readonly Privilege[], columns: ReadonlyMap<number, string>): GrantGroup[] {
-  const groups = new Map<string, GrantGroup>()
-  for (const [key, own] of Map.groupBy(granted, ({ grantee, grantable }) => `${grantee} ${grantable}`)) {
-    const privileges = [...Map.groupBy(own, ({ kind }) => kind)]
-      .flatMap(([kind, list]) => writeKind(kind, list, columns))
-      .join(', ')
-    const grantable = key.endsWith('true')
-    const group = groups.get(`${privileges} ${grantable}`) ?? { privileges, grantable, grantees: [] }
-    group.grantees.push(own[0]?.grantee ?? 0)
-    groups.set(`${privileges} ${grantable}`, group)
-  }
-  return [...groups.values()].filter(({ privileges }) => privileges !== '')
+function writeGrants(
+  roles: Roles,
+  on: string,
+  columns: ReadonlyMap<number, string>,
+  granted: readonly Privilege[],
+  why: string,
+): Statement[] {
+  const byRole = Map.groupBy(granted, ({ grantee, grantable }) => `${grantee} ${grantable}`)
+  const alike = Map.groupBy(byRole.values(), (own) => `${own[0]?.grantable} ${writeKinds(own, columns)}`)
+  return [...alike.values()].flatMap((some) => {
+    const [first = []] = some
+    const privileges = writeKinds(first, columns)
+    const grantees = some.flatMap(([one]) => one?.grantee ?? [])
+    const option = first[0]?.grantable ? ' WITH GRANT OPTION' : ''
+    const to = privileges === '' ? [] : nameRoles(roles, grantees)
+    return writeGrant('GRANT', `${privileges} ON ${on}`, to, why, option)
+  })
 }
 
-function writeKind(
-  kind: PrivilegeKind,
-  list: readonly Privilege[],
-  columns: ReadonlyMap<number, string>,
-): string[] {
-  const whole = list.some(({ column }) => column === 0) ? [kind] : []
-  const names = list.flatMap(({ column }) => columns.get(column) ?? []).map(quoteIdentifier)
-  return names.length > 0 ? [...whole, `${kind} (${names.join(', ')})`] : whole
+/** `SELECT (id, name), TRIGGER` */
+function writeKinds(list: readonly Privilege[], columns: ReadonlyMap<number, string>): string {
+  return [...Map.groupBy(list, ({ kind }) => kind)]
+    .flatMap(([kind, own]) => {
+      const names = own.flatMap(({ column }) => columns.get(column) ?? []).map(quoteIdentifier)
+      return [
+        ...(own.some(({ column }) => column === 0) ? [kind] : []),
+        ...(names.length > 0 ? [`${kind} (${names.join(', ')})`] : []),
+      ]
+    })
+    .join(', ')
 }

@@ -1,22 +1,11 @@
-import {
-  type Grant,
-  keyOf,
-  type MaskRecord,
-  type Oid,
-  type Privilege,
-  type Relation,
-  type Snapshot,
-  type Twin,
-} from '../model.ts'
-
-const noRoles: ReadonlySet<Oid> = new Set()
+import { keyOf, type MaskRecord, type Oid, type Privilege, type Relation, type Snapshot } from '../model.ts'
 
 /** One privilege for each grantee, whoever granted it, and with the grant option where one of the grants has it. */
-export function listGranted(acl: readonly Privilege[], except = noRoles): Privilege[] {
+export function listGranted(acl: readonly Privilege[]): Privilege[] {
   const list = new Map<string, Privilege>()
   for (const { column, grantee, kind, grantable } of acl) {
     const one = { column, grantee, kind, grantable }
-    if (!except.has(grantee) && !list.get(keyOf(one))?.grantable) list.set(keyOf(one), one)
+    if (!list.get(keyOf(one))?.grantable) list.set(keyOf(one), one)
   }
   return [...list.values()]
 }
@@ -40,10 +29,11 @@ export const isSameList = (one: readonly Privilege[], other: readonly Privilege[
  */
 export function recallBefore(
   relation: Relation,
-  record: MaskRecord | undefined,
-  { twinOwners, twins, roleNames }: Pick<Snapshot, 'twinOwners' | 'twins' | 'roleNames'>,
+  record: MaskRecord | null,
+  { twinOwners, roleNames }: Pick<Snapshot, 'twinOwners' | 'roleNames'>,
 ): Privilege[] {
-  const now = listGranted(relation.acl, new Set(twinOwners.map(({ role }) => role)))
+  const ours = new Set(twinOwners.map(({ role }) => role))
+  const now = listGranted(relation.acl.filter(({ grantee }) => !ours.has(grantee)))
   if (!record) return now
   const columns = new Set([0, ...relation.columns.map(({ number }) => number)])
   const isThere = ({ column, grantee }: Privilege) =>
@@ -51,8 +41,12 @@ export function recallBefore(
   const before = record.before.filter(isThere)
   if (!record.granted) return before
   const granted = record.granted.filter(isThere)
-  const twin = twins.find(({ oid }) => oid === record.twin)
-  const atTwin = twin ? findRevoked(relation, { ...record, before }, twin) : []
+  const { made, rule, isOpened } = record
+  // Where all is hidden, none is left at the relation: what a turn left at the twin, and is not there, counts as well.
+  const atTwin =
+    made && isOpened && made.rule === rule
+      ? without(writeTwinAcl(relation, before, made.owner), listGranted(made.acl))
+      : []
   const lost = without(granted, now)
   const keys = new Set(now.map(keyOf))
   const revoked = new Set([...lost.filter((one) => !keys.has(keyOf(one))), ...atTwin].map(granteeOf))
@@ -62,15 +56,6 @@ export function recallBefore(
     .map((one) => ({ ...one, grantable: one.grantable && !optionless.has(one.grantee) }))
   const added = without(now, granted).filter((one) => one.grantable || !optionless.has(one.grantee))
   return listGranted([...kept, ...added, ...now.filter(({ grantee }) => revoked.has(grantee))])
-}
-
-/**
- * Privileges that a turn left at the twin, and that are not there: where all is hidden, none is left at the relation.
- */
-function findRevoked(relation: Relation, { before, rule, isOpened }: MaskRecord, twin: Twin): Privilege[] {
-  return isOpened && twin.rule === rule
-    ? without(writeTwinAcl(relation, before, twin.owner), listGranted(twin.acl))
-    : []
 }
 
 /**
@@ -101,34 +86,6 @@ export function writeAcl(
   const whole = new Set([...kept, ...lent].filter(({ column }) => column === 0).map(keyOf))
   const needed = lent.filter((one) => one.column === 0 || !whole.has(keyOf({ ...one, column: 0 })))
   return listGranted([...kept, ...shown, ...needed])
-}
-
-/** What has to be revoked and granted to get from one access list to another. */
-export interface AclChange {
-  /** They lose everything on the relation and its columns. */
-  readonly revoked: readonly Oid[]
-  /**
-   * Grants of columns by other roles than the owner: no CASCADE reaches them where the option is one of the whole
-   * relation.
-   */
-  readonly passedOn: readonly Grant[]
-  /** All are by the owner. */
-  readonly granted: readonly Privilege[]
-}
-
-/** All that is there goes, and all that is wanted comes. Null: the lists are the same. */
-export function compareAcl(
-  { acl, owner }: Pick<Relation, 'acl' | 'owner'>,
-  wanted: readonly Privilege[],
-  except = noRoles,
-): AclChange | null {
-  if (isSameList(listGranted(acl, except), wanted)) return null
-  const now = acl.filter(({ grantee }) => !except.has(grantee))
-  return {
-    revoked: [...new Set(now.map(({ grantee }) => grantee))],
-    passedOn: now.filter(({ column, grantor }) => column !== 0 && grantor !== owner),
-    granted: wanted,
-  }
 }
 
 /** The access list of a twin: SELECT as before masking, and for the owner of the relation. */

@@ -1,53 +1,46 @@
-import { quoteQualified } from '../../db/quote.ts'
-import type { MaskRecord, Oid, Snapshot, Statement } from '../model.ts'
+import type { MaskRecord, Oid, Relation, Snapshot, Statement } from '../model.ts'
 import { pinsOf } from './assign-masks.ts'
-import { actAs, changeAcl, namesOf } from './grant-statements.ts'
-import { compareAcl, isSameList } from './grants.ts'
+import { changeAcl, say, targetOf } from './grant-statements.ts'
+import { isSameList, recallBefore } from './grants.ts'
 import type { Group, MaskedRelation } from './model.ts'
 import { closeTwin, dropTwin, openTwin } from './open-twin.ts'
-import { writeOpened, writeRecord } from './write-records.ts'
+import { forget, writeOpened, writeRecord } from './write-records.ts'
 
-/** Fifth pass, second half: one group for each relation. */
+/** Fifth pass: one group for each relation. `readers`: owners of twins that read it. */
 export function maskRelation(
   snapshot: Snapshot,
   wanted: MaskedRelation,
-  record: MaskRecord | undefined,
-  gone: ReadonlySet<Oid>,
-  readers: ReadonlyMap<Oid, ReadonlySet<Oid>>,
+  readers: ReadonlySet<Oid> = new Set(),
 ): Group {
-  const { relation, twin } = wanted
-  const close = closeRelation(snapshot, wanted, record, readers)
-  const standing = snapshot.twins.find(({ oid }) => oid === record?.twin)
-  // A twin that is dropped takes the twins over it along.
-  const isMoved = standing && twin && (standing.schema !== twin.schema || standing.name !== twin.name)
-  const made = isMoved || relation.reads.some((oid) => gone.has(oid)) ? undefined : standing
-  const isStale = made && (record?.basis !== twin?.basis || record?.rule !== made.rule)
+  const { relation, twin, record, made } = wanted
+  const { oid, reads } = relation
+  const close = closeRelation(snapshot, wanted, readers)
   const opening = twin
-    ? openTwin(snapshot, wanted, twin, record, made)
-    : dropTwin(snapshot, relation.oid, record, made)
+    ? openTwin(snapshot, wanted, twin)
+    : dropTwin(snapshot, { oid, twin: record?.twin ?? null }, made)
   const isOpened = record?.isOpened && close.length + opening.length === 0
-  const opened = { sql: writeOpened(snapshot.guard.schema, relation.oid), why: 'its twin is as it is meant' }
   return {
-    oid: relation.oid,
-    target: quoteQualified(relation.schema, relation.name),
+    key: oid,
+    target: targetOf(relation, '').on,
     close,
-    closeTwin: isStale ? closeTwin(snapshot, relation.oid, made) : [],
-    open: twin && !isOpened ? [...opening, opened] : opening,
-    waitsFor: [relation.oid, ...relation.reads],
-    needs: twin ? [twin.owner, twin.schema] : [],
+    closeTwin: made && !wanted.isKept ? closeTwin(snapshot, oid, made) : [],
+    open:
+      twin && !isOpened
+        ? [...opening, ...say('its twin is as it is meant', writeOpened(snapshot.guard.schema, oid))]
+        : opening,
+    refuse: twin ? dropTwin(snapshot, { oid, twin: record?.twin ?? null }, made, twin.basis) : [],
+    waitsFor: reads,
+    needs: twin ? [twin.owner, twin.schema, ...reads] : [],
   }
 }
 
 /** The record comes first: it says what the grants were before. */
 function closeRelation(
-  { guard, server, roleNames, twinOwners }: Snapshot,
-  { relation, before, acl, masks, hidden }: MaskedRelation,
-  record: MaskRecord | undefined,
-  readers: ReadonlyMap<Oid, ReadonlySet<Oid>>,
+  snapshot: Snapshot,
+  { relation, before, acl, masks, hidden, record }: MaskedRelation,
+  readers: ReadonlySet<Oid>,
 ): Statement[] {
   const { oid, schema, name } = relation
-  const ours = new Set(twinOwners.map(({ role }) => role))
-  const change = compareAcl(relation, acl, ours)
   const pins = pinsOf(masks)
   const isRecorded =
     record?.granted &&
@@ -55,26 +48,33 @@ function closeRelation(
     isSameList(record.granted, acl) &&
     writePins(record.pins) === writePins(pins)
   const hidesAll = relation.columns.every(({ number }) => hidden.has(number))
-  const kept = {
-    sql: writeRecord(guard.schema, { oid, before, granted: acl, pins, hidesAll }),
-    why: 'what masking changes',
-  }
-  const target = { on: quoteQualified(schema, name), columns: namesOf(relation), ...actAs(relation) }
-  const names = { version: server.version, roleNames }
-  const isReader = (role: Oid) => readers.get(oid)?.has(role) ?? false
-  const former = relation.acl.flatMap(({ grantee }) =>
-    ours.has(grantee) && !isReader(grantee) ? [grantee] : [],
-  )
-  const formerly = { revoked: [...new Set(former)], passedOn: [], granted: [] }
+  const kept = writeRecord(snapshot.guard.schema, { oid, before, pins }, acl, hidesAll)
+  const now = relation.acl.filter(({ grantee }) => !readers.has(grantee))
   return [
-    ...(isRecorded ? [] : [kept]),
-    ...(change
-      ? changeAcl(names, { ...target, why: `hides masked columns of ${schema}.${name}` }, change)
-      : []),
-    ...changeAcl(names, { ...target, why: 'its twin has another owner, or is not there' }, formerly),
+    ...(isRecorded ? [] : say('what masking changes', kept)),
+    ...changeAcl(snapshot, targetOf(relation, `hides masked columns of ${schema}.${name}`), now, acl),
   ]
 }
 
 /** jsonb keeps no order of keys. */
 const writePins = (pins: MaskRecord['pins']) =>
   JSON.stringify(pins.map((one) => [one.rule, one.schema, one.table, one.column, one.number, one.computed]))
+
+/** The end of the twin alone, or also of the mask. */
+export function release(snapshot: Snapshot, record: MaskRecord, relation: Relation | undefined): Group[] {
+  const why = 'masking ends'
+  const target = relation && targetOf(relation, why)
+  const before = relation && recallBefore(relation, record, snapshot)
+  const given = target && before ? changeAcl(snapshot, target, relation.acl, before) : []
+  const ended = say(why, forget(snapshot.guard.schema, record.oid))
+  // The twin goes first, and also where the binding cannot act for the owner of the relation.
+  return [
+    endGroup(record, relation, dropTwin(snapshot, record, record.made)),
+    endGroup(record, relation, [...given, ...ended]),
+  ]
+}
+
+export const endGroup = ({ oid }: MaskRecord, relation: Relation | undefined, open: Statement[]): Group => ({
+  ...{ key: oid, target: relation ? targetOf(relation, '').on : `relation ${oid}`, open },
+  ...{ close: [], closeTwin: [], refuse: [], waitsFor: [], needs: [] },
+})

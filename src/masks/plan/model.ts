@@ -1,25 +1,22 @@
-import type { Masks, Oid, Privilege, Relation, Statement } from '../model.ts'
+import type { MaskRecord, Masks, Oid, Privilege, Relation, Statement } from '../model.ts'
 import type { Holder } from '../sessions/holder.ts'
 
-/** What a turn does about one relation. Closings of all relations come before any opening. */
+/** What a turn does about one relation, or about a role or schema of twins. All closings come before any opening. */
 export interface Group {
-  readonly oid: Oid
+  /** The relation; the name of the role or schema. Others need it by this key. */
+  readonly key: Oid | string
   /** `public.people` */
   readonly target: string
   readonly close: readonly Statement[]
   /** Where closings commit alone: the twin from before may show what is hidden now. */
   readonly closeTwin: readonly Statement[]
   readonly open: readonly Statement[]
+  /** Instead of the opening, where PostgreSQL refuses the twin. */
+  readonly refuse: readonly Statement[]
   /** Relations on whose locks the opening waits. */
   readonly waitsFor: readonly Oid[]
-  /** Names of the preparations that its twin needs. */
-  readonly needs: readonly string[]
-}
-
-/** A role or schema that twins stand on. */
-export interface Preparation {
-  readonly name: string
-  readonly statements: readonly Statement[]
+  /** What the twin stands on: its role and schema, and relations that it reads. */
+  readonly needs: readonly (Oid | string)[]
 }
 
 /** The twin that a relation is to have. */
@@ -28,12 +25,11 @@ export interface TwinPlan {
   readonly name: string
   /** The role that owns it, and that reads what it reads. */
   readonly owner: string
-  readonly columns: readonly string[]
+  /** Null: the role is not there yet. */
+  readonly ownerOid: Oid | null
   /** Of its columns; null: those of its definition. */
   readonly types: readonly string[] | null
   readonly select: string
-  readonly isSecurityBarrier: boolean
-  readonly isSecurityInvoker: boolean
   /** Differs whenever the twin has to be made again. */
   readonly basis: string
   readonly grants: readonly Privilege[]
@@ -53,6 +49,11 @@ export interface MaskedRelation {
   /** The access list that it is to have. */
   readonly acl: readonly Privilege[]
   readonly twin: TwinPlan | null
+  readonly record: MaskRecord | null
+  /** The twin that is there once others have gone. */
+  readonly made: Relation | null
+  /** That twin is as it was made, and from the same. */
+  readonly isKept: boolean
 }
 
 /** Something that could not be done, while everything else was. */

@@ -18,21 +18,21 @@ export interface Unmanaged {
 
 /** Tables, and views that show what is hidden with the rights of their owner, of whatever columns. */
 export function listUnmanaged(snapshot: Snapshot, shown: ReadonlyMap<Oid, Shown>): Unmanaged[] {
-  const byOid = new Map(snapshot.relations.map((one) => [one.oid, one]))
   const listBelow = ({ reads }: Relation): Relation[] =>
     reads.flatMap((oid) => {
-      const below = byOid.get(oid)
-      return below && shown.has(oid) ? [...listBelow(below), below] : []
+      const below = shown.get(oid)?.relation
+      return below ? [...listBelow(below), below] : []
     })
   const isRaw = ({ oid, reads, isSecurityInvoker }: Relation): boolean =>
     shown.has(oid) &&
     (reads.length === 0 ||
       (!isSecurityInvoker &&
         reads.some((each) => {
-          const below = byOid.get(each)
+          const below = shown.get(each)?.relation
           return below !== undefined && isRaw(below)
         })))
-  return snapshot.relations
+  return [...shown.values()]
+    .map(({ relation }) => relation)
     .filter((one) => one.acting === 'not' && isRaw(one))
     .map((relation) => {
       const sources = listBelow(relation)

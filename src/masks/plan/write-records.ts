@@ -8,16 +8,9 @@ const json = (value: unknown) =>
 /** Commits with the change that it describes. */
 export function writeRecord(
   schema: string,
-  {
-    oid,
-    before,
-    granted,
-    pins,
-    hidesAll,
-  }: Pick<MaskRecord, 'oid' | 'before' | 'pins'> & {
-    granted: readonly Privilege[]
-    hidesAll: boolean
-  },
+  { oid, before, pins }: Pick<MaskRecord, 'oid' | 'before' | 'pins'>,
+  granted: readonly Privilege[],
+  hidesAll: boolean,
 ): string {
   return `INSERT INTO ${quoteQualified(schema, 'relation')} (oid, pins, hides_all, before, granted)
     VALUES (${oid}, ${json(pins)}, ${hidesAll}, ${json(store(before))}, ${json(store(granted))})
@@ -25,44 +18,44 @@ export function writeRecord(
       hides_all = excluded.hides_all, updated_at = now()`
 }
 
-export function writeTwin(
-  schema: string,
-  oid: Oid,
-  twin: { schema: string; name: string; basis: string } | null,
-): string {
-  const on = quoteQualified(schema, 'relation')
-  if (twin === null)
-    return `UPDATE ${on} SET twin_oid = NULL, twin = NULL, basis = NULL, updated_at = now() WHERE oid = ${oid}`
+const update = (schema: string, oid: Oid, values: string) =>
+  `UPDATE ${quoteQualified(schema, 'relation')} SET ${values} WHERE oid = ${oid}`
+
+export function writeTwin(schema: string, oid: Oid, twin: { schema: string; name: string; basis: string }) {
   const name = quoteLiteral(quoteQualified(twin.schema, twin.name))
-  return `UPDATE ${on} SET twin_oid = ${name}::regclass, twin = ${json({ schema: twin.schema, name: twin.name })},
+  return update(
+    schema,
+    oid,
+    `twin_oid = ${name}::regclass, twin = ${json({ schema: twin.schema, name: twin.name })},
     basis = ${quoteLiteral(twin.basis)}, updated_at = now(),
     twin_rule = (SELECT w.oid || '/' || w.xmin FROM pg_rewrite w
-      WHERE w.ev_class = ${name}::regclass AND w.rulename = '_RETURN')
-    WHERE oid = ${oid}`
+      WHERE w.ev_class = ${name}::regclass AND w.rulename = '_RETURN')`,
+  )
 }
 
-/** PostgreSQL refused the twin: it is not tried again from the same for a while. */
-export const writeRefusal = (schema: string, oid: Oid, basis: string): string =>
-  `UPDATE ${quoteQualified(schema, 'relation')} SET twin_oid = NULL, twin = NULL, updated_at = now(),
-    basis = ${quoteLiteral(basis)} WHERE oid = ${oid}`
+/** `refused`: what PostgreSQL refused to make it from. It is not tried again from the same for a while. */
+export const writeNoTwin = (schema: string, oid: Oid, refused: string | null) =>
+  update(
+    schema,
+    oid,
+    `twin_oid = NULL, twin = NULL, basis = ${refused === null ? 'NULL' : quoteLiteral(refused)}, updated_at = now()`,
+  )
 
 /** Its twin has the grants of the record: what is missing there by the next turn was revoked by hand. */
-export const writeOpened = (schema: string, oid: Oid): string =>
-  `UPDATE ${quoteQualified(schema, 'relation')} SET opened_at = now() WHERE oid = ${oid}`
+export const writeOpened = (schema: string, oid: Oid) => update(schema, oid, 'opened_at = now()')
 
 /** The grants of a twin are not those that a turn left. */
-export const forgetTwinRule = (schema: string, oid: Oid): string =>
-  `UPDATE ${quoteQualified(schema, 'relation')} SET twin_rule = NULL WHERE oid = ${oid}`
+export const forgetTwinRule = (schema: string, oid: Oid) => update(schema, oid, 'twin_rule = NULL')
 
-export const forget = (schema: string, oid: Oid): string =>
+export const forget = (schema: string, oid: Oid) =>
   `DELETE FROM ${quoteQualified(schema, 'relation')} WHERE oid = ${oid}`
 
-export const writeTwinOwner = (schema: string, served: Oid, name: string): string =>
+export const writeTwinOwner = (schema: string, served: Oid, name: string) =>
   `INSERT INTO ${quoteQualified(schema, 'twin_owner')}
     VALUES (${served}, ${quoteLiteral(quoteIdentifier(name))}::regrole)
     ON CONFLICT (served) DO UPDATE SET role = excluded.role`
 
-export const writeShadow = (schema: string, source: string, shadow: string): string => {
+export function writeShadow(schema: string, source: string, shadow: string): string {
   const oid = (name: string) => `${quoteLiteral(quoteIdentifier(name))}::regnamespace`
   return `INSERT INTO ${quoteQualified(schema, 'shadow')} VALUES (${oid(source)}, ${oid(shadow)})
     ON CONFLICT (source) DO UPDATE SET shadow = excluded.shadow`

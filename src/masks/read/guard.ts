@@ -26,7 +26,7 @@ const load = (list: readonly StoredPrivilege[]): Privilege[] =>
 export const store = (privileges: readonly Privilege[]): string =>
   JSON.stringify(privileges.map(({ column, grantee, kind, grantable }) => [column, grantee, kind, grantable]))
 
-interface Row extends Omit<MaskRecord, 'before' | 'granted'> {
+interface Row extends Omit<MaskRecord, 'before' | 'granted' | 'made'> {
   readonly before: StoredPrivilege[]
   readonly granted: StoredPrivilege[] | null
 }
@@ -36,7 +36,7 @@ export async function readRecords(
   sql: Sql,
   schema: string,
   oids: readonly Oid[] | null,
-): Promise<MaskRecord[]> {
+): Promise<Omit<MaskRecord, 'made'>[]> {
   const some = oids === null ? sql`` : sql`where oid = any(${[...oids]}::oid[])`
   const rows = await sql<Row[]>`
     select oid::int8 as oid, before, granted, pins, twin_oid::int8 as twin, basis, twin_rule as rule,

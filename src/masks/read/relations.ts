@@ -93,10 +93,10 @@ const kinds: Readonly<Record<string, RelationKind>> = {
 type Piece = Query<AnyRow[]>
 
 /** `[grantor, grantee, kind, grantable]` */
-export type AclEntry = readonly [Oid, Oid, PrivilegeKind, boolean]
+type AclEntry = readonly [Oid, Oid, PrivilegeKind, boolean]
 
 /** The entries of an access list that lead to values, without those of the owner. */
-export function aclAsJson(sql: Sql, acl: Piece, owner: Piece) {
+function aclAsJson(sql: Sql, acl: Piece, owner: Piece) {
   return sql`coalesce((
     select json_agg(json_build_array(a.grantor::int8, a.grantee::int8, a.privilege_type, a.is_grantable))
     from pg_catalog.aclexplode(${acl}) a where a.grantee <> ${owner}
@@ -104,15 +104,15 @@ export function aclAsJson(sql: Sql, acl: Piece, owner: Piece) {
 }
 
 /** Those of the columns of the relation `c`. */
-export const columnAclsAsJson = (sql: Sql) => sql`coalesce((
+const columnAclsAsJson = (sql: Sql) => sql`coalesce((
   select json_agg(json_build_array(t.attnum, ${aclAsJson(sql, sql`t.attacl`, sql`c.relowner`)}) order by t.attnum)
   from pg_catalog.pg_attribute t
   where t.attrelid = c.oid and t.attnum > 0 and t.attacl is not null and not t.attisdropped), '[]')`
 
-export const listPrivileges = (column: number, acl: readonly AclEntry[]): Grant[] =>
+const listPrivileges = (column: number, acl: readonly AclEntry[]): Grant[] =>
   acl.map(([grantor, grantee, kind, grantable]) => ({ column, grantor, grantee, kind, grantable }))
 
-export const isOn = (sql: Sql, option: string) => sql`coalesce((select option_value::boolean
+const isOn = (sql: Sql, option: string) => sql`coalesce((select option_value::boolean
   from pg_catalog.pg_options_to_table(c.reloptions) where option_name = ${option}), false)`
 
 type Row = Omit<Relation, 'kind' | 'columns' | 'acl'> & {
@@ -121,7 +121,18 @@ type Row = Omit<Relation, 'kind' | 'columns' | 'acl'> & {
   readonly ofColumns: readonly (readonly [number, readonly AclEntry[]])[]
 }
 
-export async function readRelations(sql: Sql, oids: readonly Oid[], version: number): Promise<Relation[]> {
+/** `twins`: of these relations, by our records, are read as well. */
+export async function readRelations(
+  sql: Sql,
+  oids: readonly Oid[],
+  version: number,
+  twins: { readonly guard: string; readonly isWhole: boolean } | null = null,
+): Promise<Relation[]> {
+  const some = sql`${oids}::oid[]`
+  const all = twins
+    ? sql`(${some} || array(select twin_oid from ${sql(twins.guard)}.relation
+        where twin_oid is not null and (${twins.isWhole} or oid = any(${some}))))`
+    : some
   // Before 16 every member may take on the role.
   const set = version >= 160000 ? 'SET' : 'MEMBER'
   const roles = sql`(with recursive up as (select c.relowner as oid union select m.roleid from up
@@ -164,8 +175,8 @@ export async function readRelations(sql: Sql, oids: readonly Oid[], version: num
       from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
       join pg_catalog.pg_roles o on o.oid = c.relowner join pg_catalog.pg_roles me on me.rolname = current_user
       left join pg_catalog.pg_rewrite w on w.ev_class = c.oid and w.rulename = '_RETURN'
-      where c.oid = any(${oids}::oid[]) order by c.oid`,
-    readColumns(sql, oids),
+      where c.oid = any(${all}) order by c.oid`,
+    readColumns(sql, all),
   ])
   return rows.map(({ relkind, own, ofColumns, ...row }) => {
     const { policies, ...relation } = row as typeof row & { policies: string }
@@ -180,7 +191,7 @@ export async function readRelations(sql: Sql, oids: readonly Oid[], version: num
 }
 
 /** Types outside pg_catalog have no name here, but for citext as its extension made it. */
-export async function readColumns(sql: Sql, oids: readonly Oid[]): Promise<Map<Oid, Column[]>> {
+async function readColumns(sql: Sql, oids: Piece): Promise<Map<Oid, Column[]>> {
   const rows = await sql<(Column & { relation: Oid })[]>`
     select a.attrelid::int8 as relation, a.attnum::int as number, a.attname::text as name,
       pg_catalog.format_type(a.atttypid, a.atttypmod) as type, pg_catalog.format_type(b.oid, b.modifier) as "baseType",
@@ -212,7 +223,7 @@ export async function readColumns(sql: Sql, oids: readonly Oid[]): Promise<Map<O
           base.checks or exists (select from pg_catalog.pg_constraint where contypid = base.oid and contype = 'c')
         from base join pg_catalog.pg_type t on t.oid = base.typbasetype where base.typtype = 'd'
       ) select * from base where typtype <> 'd') b
-    where a.attrelid = any(${oids}::oid[]) and a.attnum > 0 and not a.attisdropped order by a.attrelid, a.attnum`
+    where a.attrelid = any(${oids}) and a.attnum > 0 and not a.attisdropped order by a.attrelid, a.attnum`
   const columns = new Map<Oid, Column[]>()
   for (const { relation, ...column } of rows)
     columns.set(relation, [...(columns.get(relation) ?? []), column])

@@ -1,17 +1,9 @@
 import type { Query, Row, Sql } from '../../db/sql.ts'
-import type { Exempt, Header, Oid, Schema, Snapshot, Twin, TwinOwner } from '../model.ts'
-import { shadowName, shadowPrefix, twinOwnerPrefix } from '../names.ts'
+import type { Exempt, Header, Oid, Schema, Snapshot, TwinOwner } from '../model.ts'
+import { shadowName, shadowPrefix, twinOwnerName } from '../names.ts'
 import type { Policy, Target } from '../policy.ts'
 import { readRecords, readTwinOwners } from './guard.ts'
-import {
-  type AclEntry,
-  aclAsJson,
-  columnAclsAsJson,
-  findRelations,
-  isOn,
-  listPrivileges,
-  readRelations,
-} from './relations.ts'
+import { findRelations, readRelations } from './relations.ts'
 import type { Start } from './start.ts'
 
 /**
@@ -31,35 +23,35 @@ export async function readSnapshot(
   const known = guard.isThere ? guard.schema : null
   const exemptRoles = [...exempt.roles]
   const oids = await findRelations(sql, focus ?? policy.rules, known, isWhole, exemptRoles)
-  const [relations, records, twinOwners, schemas, twins, exemptMembers, defaults] = await Promise.all([
-    readRelations(sql, oids, server.version),
+  const [all, stored, twinOwners, schemas, exemptMembers, defaults] = await Promise.all([
+    readRelations(sql, oids, server.version, known === null ? null : { guard: known, isWhole }),
     known === null ? [] : readRecords(sql, known, isWhole ? null : oids),
     known === null ? [] : readTwinOwners(sql, known),
     readSchemas(sql, known, oids, isWhole),
-    known === null ? [] : readTwins(sql, known, oids, isWhole),
-    readExemptMembers(sql, oids, exemptRoles),
+    readExemptMembers(sql, exemptRoles),
     readDefaults(sql),
   ])
-  const lists = [relations, twins].flatMap((some) => some.flatMap(({ acl }) => acl))
-  const served = new Set(twinOwners.map((one) => one.served))
-  const isServed = relations.every(({ owner }) => served.has(owner))
-  const [takenNames, roles] = await Promise.all([
-    isServed ? new Set<string>() : readTakenNames(sql, server.database, twinOwners),
-    readRoleFacts(sql, [
-      ...relations.map(({ owner }) => owner),
-      ...[...lists, ...records.flatMap(({ before }) => before)].map(({ grantee }) => grantee),
-      ...schemas.flatMap(({ users, shadow }) => [
-        ...users,
-        ...(shadow?.users ?? []),
-        ...(shadow?.excess ?? []),
-      ]),
-      ...exemptRoles,
-      ...[...defaults.values()].flatMap((one) => [...one.relations, ...one.schemas]),
+  const twins = new Set(stored.map(({ twin }) => twin))
+  const made = new Map(all.filter(({ oid }) => twins.has(oid)).map((one) => [one.oid, one]))
+  const records = new Map(
+    stored.map((one) => [one.oid, { ...one, made: made.get(one.twin ?? 0) ?? null }] as const),
+  )
+  const roles = await readRoleFacts(sql, server.database, twinOwners, [
+    ...all.flatMap(({ owner, acl }) => [owner, ...acl.map(({ grantee }) => grantee)]),
+    ...stored.flatMap(({ before }) => before.map(({ grantee }) => grantee)),
+    ...schemas.flatMap(({ users, shadow }) => [
+      ...users,
+      ...(shadow?.users ?? []),
+      ...(shadow?.excess ?? []),
     ]),
+    ...exemptRoles,
+    ...[...defaults.values()].flatMap((one) => [...one.relations, ...one.schemas]),
   ])
   return {
-    ...{ server, guard, header, isWatched, isWhole, relations, records, twins, schemas },
-    ...{ twinOwners, takenNames, exempt, exemptMembers, defaults, ...roles },
+    ...{ server, guard, header, isWatched, isWhole, records, twinOwners, exempt, exemptMembers, defaults },
+    ...roles,
+    relations: new Map(all.filter(({ oid }) => !made.has(oid)).map((one) => [one.oid, one])),
+    schemas: new Map(schemas.map((one) => [one.name, one])),
   }
 }
 
@@ -110,26 +102,15 @@ export async function readExempt(
 export const listExemptNames = ({ exempt, roleNames }: Snapshot): string[] =>
   [...exempt.roles].flatMap((oid) => roleNames.get(oid) ?? [])
 
-/** Grantees of these relations with the exempt roles that are members of them, at any depth. */
-async function readExemptMembers(
-  sql: Sql,
-  oids: readonly Oid[],
-  exempt: readonly Oid[],
-): Promise<ReadonlyMap<Oid, readonly Oid[]>> {
+/** Every role that an exempt one is a member of, at any depth, with these exempt ones. */
+async function readExemptMembers(sql: Sql, exempt: readonly Oid[]): Promise<Snapshot['exemptMembers']> {
   if (exempt.length === 0) return new Map()
-  const rows = await sql<{ grantee: Oid; members: Oid[] }[]>`
+  const rows = await sql<{ role: Oid; members: Oid[] }[]>`
     with recursive up as (
-      select oid as role, oid from unnest(${[...exempt]}::oid[]) e(oid)
-      union select up.role, m.roleid from up join pg_catalog.pg_auth_members m on m.member = up.oid
-    ), grantees as (
-      select distinct a.grantee from pg_catalog.pg_class c, pg_catalog.aclexplode(c.relacl) a
-        where c.oid = any(${oids}::oid[])
-      union select distinct a.grantee from pg_catalog.pg_attribute t, pg_catalog.aclexplode(t.attacl) a
-        where t.attrelid = any(${oids}::oid[]) and t.attacl is not null
-    )
-    select g.grantee::int8 as grantee, array_agg(up.role::int8 order by up.role) as members from grantees g
-    join up on up.oid = g.grantee and up.role <> g.grantee group by 1`
-  return new Map(rows.map(({ grantee, members }) => [grantee, members]))
+      select m.roleid as role, m.member from pg_catalog.pg_auth_members m where m.member = any(${[...exempt]}::oid[])
+      union select m.roleid, up.member from up join pg_catalog.pg_auth_members m on m.member = up.role
+    ) select role::int8 as role, array_agg(member::int8 order by member) as members from up group by 1`
+  return new Map(rows.map(({ role, members }) => [role, members]))
 }
 
 /** The roles that may use the schemas of these relations, and those that may use the schemas of their twins. */
@@ -182,31 +163,6 @@ async function readTakenSchemas(sql: Sql): Promise<Set<string>> {
   return new Set(rows.map(({ name }) => name))
 }
 
-/** Twins are known by the OIDs of the records: a view of that name may be another role's. */
-async function readTwins(sql: Sql, schema: string, oids: readonly Oid[], isWhole: boolean): Promise<Twin[]> {
-  const ofDropped = sql`or not exists (select from pg_catalog.pg_class x where x.oid = m.oid)`
-  const rows = await sql<
-    (Omit<Twin, 'acl'> & { own: AclEntry[]; ofColumns: (readonly [number, readonly AclEntry[]])[] })[]
-  >`
-    select c.oid::int8 as oid, n.nspname::text as schema, c.relname::text as name, c.relowner::int8 as owner,
-      pg_catalog.pg_get_userbyid(c.relowner)::text as "ownerName", coalesce(w.oid || '/' || w.xmin, '') as rule,
-      ${aclAsJson(sql, sql`c.relacl`, sql`c.relowner`)} as own,
-      ${columnAclsAsJson(sql)} as "ofColumns",
-      array(select t.attname::text from pg_catalog.pg_attribute t
-        where t.attrelid = c.oid and t.attnum > 0 order by t.attnum) as columns,
-      array(select pg_catalog.format_type(t.atttypid, t.atttypmod) from pg_catalog.pg_attribute t
-        where t.attrelid = c.oid and t.attnum > 0 order by t.attnum) as types,
-      ${isOn(sql, 'security_barrier')} as "isSecurityBarrier", ${isOn(sql, 'security_invoker')} as "isSecurityInvoker"
-    from ${sql(schema)}.relation m join pg_catalog.pg_class c on c.oid = m.twin_oid
-    join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-    left join pg_catalog.pg_rewrite w on w.ev_class = c.oid and w.rulename = '_RETURN'
-    where m.oid = any(${oids}::oid[]) ${isWhole ? ofDropped : sql``}`
-  return rows.map(({ own, ofColumns, ...twin }) => ({
-    ...twin,
-    acl: [...listPrivileges(0, own), ...ofColumns.flatMap(([column, acl]) => listPrivileges(column, acl))],
-  }))
-}
-
 async function readDefaults(sql: Sql): Promise<Snapshot['defaults']> {
   const rows = await sql<{ role: Oid; relations: Oid[]; schemas: Oid[] }[]>`
     select d.defaclrole::int8 as role,
@@ -222,27 +178,24 @@ async function readDefaults(sql: Sql): Promise<Snapshot['defaults']> {
   )
 }
 
-async function readTakenNames(
+/** Names of these roles, and of all that are named as owners of twins are. */
+async function readRoleFacts(
   sql: Sql,
   database: Oid,
   owners: readonly TwinOwner[],
-): Promise<ReadonlySet<string>> {
-  const rows = await sql<{ name: string }[]>`
-    select rolname::text as name from pg_catalog.pg_roles
-    where pg_catalog.starts_with(rolname::text, ${`${twinOwnerPrefix}${database}_`})
-      and oid <> all(${owners.map(({ role }) => role)}::oid[])`
-  return new Set(rows.map(({ name }) => name))
-}
-
-async function readRoleFacts(
-  sql: Sql,
   oids: readonly Oid[],
-): Promise<Pick<Snapshot, 'roleNames' | 'superusers'>> {
-  const rows = await sql<{ oid: Oid; name: string; isSuperuser: boolean }[]>`
-    select oid::int8 as oid, rolname::text as name, rolsuper as "isSuperuser"
-    from pg_catalog.pg_roles where oid = any(${[...new Set(oids)]}::oid[])`
+): Promise<Pick<Snapshot, 'roleNames' | 'superusers' | 'takenNames'>> {
+  const rows = await sql<{ oid: Oid; name: string; isSuperuser: boolean; isLikeOurs: boolean }[]>`
+    select oid::int8 as oid, rolname::text as name, rolsuper as "isSuperuser",
+      pg_catalog.starts_with(rolname::text, ${twinOwnerName(database, '')}) as "isLikeOurs"
+    from pg_catalog.pg_roles where oid = any(${[...new Set(oids)]}::oid[])
+      or pg_catalog.starts_with(rolname::text, ${twinOwnerName(database, '')})`
+  const ours = new Set(owners.map(({ role }) => role))
   return {
     roleNames: new Map(rows.map(({ oid, name }) => [oid, name])),
     superusers: new Set(rows.filter(({ isSuperuser }) => isSuperuser).map(({ oid }) => oid)),
+    takenNames: new Set(
+      rows.filter(({ oid, isLikeOurs }) => isLikeOurs && !ours.has(oid)).map(({ name }) => name),
+    ),
   }
 }

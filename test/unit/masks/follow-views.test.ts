@@ -17,7 +17,8 @@ test('views that read each other by very many ways are followed once each', () =
     return [viewOf(oid, reads, true), viewOf(oid + 1, reads, true)]
   })
   const [own, trusted] = [viewOf(200, [120, 121], false), viewOf(201, [120, 121], false)]
-  const relations = [table, ...views, own, { ...trusted, ownerRoles: [5] }]
+  const all = [table, ...views, own, { ...trusted, ownerRoles: [5] }]
+  const relations = new Map(all.map((one) => [one.oid, one]))
   const scene = { relations, exempt: { roles: new Set() }, server: { binding: { oid: 9 } } }
   const shown = followViews(scene as unknown as Snapshot, new Map([[1, new Map([[1, {}]])]]) as never)
   assert.equal(shown.get(121)?.by, 'definition')

@@ -137,12 +137,11 @@ async function endHolder(sql: Sql, holder: Holder): Promise<boolean> {
 }
 
 /** Any lock on a twin is in the way of changing it; only ACCESS EXCLUSIVE is in the way of grants and reads. */
-async function findBlockers({ sql, exempt, waiting, records = [] }: Obstructed): Promise<Blocker[]> {
-  const twins = new Map(records.map(({ oid, twin }) => [oid, twin]))
+async function findBlockers({ sql, exempt, waiting, records }: Obstructed): Promise<Blocker[]> {
   const places = waiting.flatMap(({ target, oids }) =>
     oids.flatMap((oid) => [
       { target, oid, isTwin: false },
-      { target, oid: twins.get(oid) ?? 0, isTwin: true },
+      { target, oid: records?.get(oid)?.twin ?? 0, isTwin: true },
     ]),
   )
   const seen = waiting.flatMap(({ target, holders }) => holders.map((holder) => ({ target, holder })))

@@ -35,9 +35,8 @@ export function judgeUnfinished(
   { snapshot, unfinished, notes }: Pick<TurnResult, 'snapshot' | 'unfinished' | 'notes'>,
   blockers: readonly Blocker[],
 ): Judgement {
-  const relations = new Map(snapshot.relations.map((relation) => [relation.oid, relation]))
   const isHarmless = ({ oids, isClosed }: Unfinished) => {
-    const relation = relations.get(oids[0] ?? 0)
+    const relation = snapshot.relations.get(oids[0] ?? 0)
     if (!relation) return oids.length === 0
     if (!relation.kind.endsWith('view')) return false
     return isClosed || !(snapshot.exempt.roles.has(relation.owner) || snapshot.superusers.has(relation.owner))
