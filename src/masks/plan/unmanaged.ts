@@ -18,40 +18,32 @@ export interface Unmanaged {
 
 /** Tables, and views that show what is hidden with the rights of their owner, of whatever columns. */
 export function listUnmanaged(snapshot: Snapshot, shown: ReadonlyMap<Oid, Shown>): Unmanaged[] {
-  const listBelow = ({ reads }: Relation): Relation[] =>
-    reads.flatMap((oid) => {
-      const below = shown.get(oid)?.relation
-      return below ? [...listBelow(below), below] : []
-    })
-  const isRaw = ({ oid, reads, isSecurityInvoker }: Relation): boolean =>
-    shown.has(oid) &&
-    (reads.length === 0 ||
-      (!isSecurityInvoker &&
-        reads.some((each) => {
-          const below = shown.get(each)?.relation
-          return below !== undefined && isRaw(below)
-        })))
-  return [...shown.values()]
-    .map(({ relation }) => relation)
-    .filter((one) => one.acting === 'not' && isRaw(one))
-    .map((relation) => {
-      const sources = listBelow(relation)
-      const grantees = listReaders(snapshot, relation, sources)
-      const next = sources.find(({ acting }) => acting !== 'not')?.ownerName
-      return {
-        ...{ relation, grantees, remedy: writeRemedy(snapshot, relation, grantees) },
-        nextOwner: next ?? snapshot.server.binding.name,
-      }
-    })
+  const found: Unmanaged[] = []
+  const raw = new Set<Oid>()
+  const beneath = new Map<Oid, ReadonlySet<Relation>>()
+  // Each comes after those that it reads.
+  for (const { relation } of shown.values()) {
+    const { oid, reads, isSecurityInvoker, acting } = relation
+    const direct = reads.flatMap((each) => shown.get(each)?.relation ?? [])
+    const sources = new Set(direct.flatMap((each) => [...(beneath.get(each.oid) ?? []), each]))
+    beneath.set(oid, sources)
+    if (reads.length > 0 && (isSecurityInvoker || !reads.some((each) => raw.has(each)))) continue
+    raw.add(oid)
+    if (acting !== 'not') continue
+    const grantees = listReaders(snapshot, relation, sources)
+    const next = [...sources].find((each) => each.acting !== 'not')?.ownerName ?? snapshot.server.binding.name
+    found.push({ relation, grantees, remedy: writeRemedy(snapshot, relation, grantees), nextOwner: next })
+  }
+  return found
 }
 
-function listReaders(snapshot: Snapshot, relation: Relation, sources: readonly Relation[]): Oid[] {
+function listReaders(snapshot: Snapshot, relation: Relation, sources: ReadonlySet<Relation>): Oid[] {
   const { exempt, server, twinOwners, superusers } = snapshot
   if (exempt.everybody) return []
   const trusted = new Set([
     ...[relation.owner, server.binding.oid, ...twinOwners.map(({ role }) => role)],
     ...[...exempt.roles, ...superusers],
-    ...(relation.kind === 'view' ? sources.map(({ owner }) => owner) : []),
+    ...(relation.kind === 'view' ? [...sources].map(({ owner }) => owner) : []),
   ])
   const readers = relation.acl.filter(({ kind }) => kind === 'SELECT').map(({ grantee }) => grantee)
   return [...new Set(readers)].filter((grantee) => !trusted.has(grantee))
