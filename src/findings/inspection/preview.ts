@@ -34,10 +34,9 @@ export async function preview(
     const targets = [{ schema, table }, ...rules.map((rule) => ({ schema: rule.schema, table: rule.table }))]
     const { server } = await readStart(tx, lockTimeoutMs)
     const oids = await findRelations(tx, targets, null, true)
-    const found = await readRelations(tx, oids, server.version)
-    const relations = new Map(found.map((one) => [one.oid, one]))
+    const relations = await readRelations(tx, oids, server.version)
     const snapshot = { relations, records: new Map(), isWhole: true }
-    const relation = found.find((one) => one.schema === schema && one.name === table)
+    const relation = [...relations.values()].find((one) => one.schema === schema && one.name === table)
     if (!relation || relation.kind.endsWith('view')) return null
     const masksUnder = (held: readonly Rule[]): Masks =>
       assignMasks(snapshot, held).masks.get(relation.oid) ?? new Map()

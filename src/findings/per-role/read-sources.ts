@@ -26,7 +26,7 @@ export async function readObservedSources(sql: Sql, columns: readonly ColumnPlac
     select pg_catalog.current_setting('server_version_num')::int as version`
   const oids = await findRelations(sql, columns, null, true, [])
   const relations = await readRelations(sql, oids, server?.version ?? 0)
-  const { masks } = assignMasks({ relations, records: [], isWhole: true }, columns.map(maskWhole))
+  const { masks } = assignMasks({ relations, records: new Map(), isWhole: true }, columns.map(maskWhole))
   const found = [...masks].flatMap(([oid, own]) => [...own.keys()].map((number) => ({ oid, number })))
   return await nameSources(
     sql,

@@ -1,5 +1,5 @@
 import type { Row as AnyRow, Query, Sql } from '../../db/sql.ts'
-import type { Column, Grant, Oid, PrivilegeKind, Relation, RelationKind } from '../model.ts'
+import type { Column, Oid, Relation } from '../model.ts'
 import { selectStrangers } from './policy-strangers.ts'
 
 /** Lower OIDs are of objects that the server has from its beginning. */
@@ -82,44 +82,10 @@ function selectConcerned(sql: Sql, guard: string | null, exempt: readonly Oid[])
     else c.relkind = 'm' and c.relispopulated or ${seesRaw} end`
 }
 
-const kinds: Readonly<Record<string, RelationKind>> = {
-  r: 'table',
-  p: 'table',
-  v: 'view',
-  m: 'materialized view',
-  f: 'foreign table',
-}
-
 type Piece = Query<AnyRow[]>
-
-/** `[grantor, grantee, kind, grantable]` */
-type AclEntry = readonly [Oid, Oid, PrivilegeKind, boolean]
-
-/** The entries of an access list that lead to values, without those of the owner. */
-function aclAsJson(sql: Sql, acl: Piece, owner: Piece) {
-  return sql`coalesce((
-    select json_agg(json_build_array(a.grantor::int8, a.grantee::int8, a.privilege_type, a.is_grantable))
-    from pg_catalog.aclexplode(${acl}) a where a.grantee <> ${owner}
-      and a.privilege_type in ('SELECT', 'TRIGGER', 'REFERENCES', 'MAINTAIN')), '[]')`
-}
-
-/** Those of the columns of the relation `c`. */
-const columnAclsAsJson = (sql: Sql) => sql`coalesce((
-  select json_agg(json_build_array(t.attnum, ${aclAsJson(sql, sql`t.attacl`, sql`c.relowner`)}) order by t.attnum)
-  from pg_catalog.pg_attribute t
-  where t.attrelid = c.oid and t.attnum > 0 and t.attacl is not null and not t.attisdropped), '[]')`
-
-const listPrivileges = (column: number, acl: readonly AclEntry[]): Grant[] =>
-  acl.map(([grantor, grantee, kind, grantable]) => ({ column, grantor, grantee, kind, grantable }))
 
 const isOn = (sql: Sql, option: string) => sql`coalesce((select option_value::boolean
   from pg_catalog.pg_options_to_table(c.reloptions) where option_name = ${option}), false)`
-
-type Row = Omit<Relation, 'kind' | 'columns' | 'acl'> & {
-  readonly relkind: string
-  readonly own: readonly AclEntry[]
-  readonly ofColumns: readonly (readonly [number, readonly AclEntry[]])[]
-}
 
 /** `twins`: of these relations, by our records, are read as well. */
 export async function readRelations(
@@ -127,7 +93,7 @@ export async function readRelations(
   oids: readonly Oid[],
   version: number,
   twins: { readonly guard: string; readonly isWhole: boolean } | null = null,
-): Promise<Relation[]> {
+): Promise<Map<Oid, Relation>> {
   const some = sql`${oids}::oid[]`
   const all = twins
     ? sql`(${some} || array(select twin_oid from ${sql(twins.guard)}.relation
@@ -138,8 +104,10 @@ export async function readRelations(
   const roles = sql`(with recursive up as (select c.relowner as oid union select m.roleid from up
     join pg_catalog.pg_auth_members m on m.member = up.oid) select oid from up)`
   const [rows, columns] = await Promise.all([
-    sql<Row[]>`
-      select c.oid::int8 as oid, n.nspname::text as schema, c.relname::text as name, c.relkind::text as relkind,
+    sql<Omit<Relation, 'columns'>[]>`
+      select c.oid::int8 as oid, n.nspname::text as schema, c.relname::text as name,
+        case c.relkind when 'v' then 'view' when 'm' then 'materialized view' when 'f' then 'foreign table'
+          else 'table' end as kind,
         c.relowner::int8 as owner, o.rolname::text as "ownerName",
         -- With the owner's rights alone PostgreSQL may take another role as the grantor, which revokes nothing.
         -- An owner that may not use the schema cannot name the relation.
@@ -152,11 +120,18 @@ export async function readRelations(
         case when c.relkind in ('v', 'm') then array(select u.oid::int8 from ${roles} u) else '{}' end as "ownerRoles",
         c.relkind in ('v', 'm') and exists (select from ${roles} u join pg_catalog.pg_roles r on r.oid = u.oid
           where r.rolsuper or r.rolname = 'pg_read_all_data') as "ownerReadsAll",
-        ${aclAsJson(sql, sql`c.relacl`, sql`c.relowner`)} as own,
-        ${columnAclsAsJson(sql)} as "ofColumns",
-        case when not c.relrowsecurity then 'none' else coalesce((
-          select min(case when p.polpermissive then 'permissive' else 'a' end) from pg_catalog.pg_policy p
-          where p.polrelid = c.oid and p.polcmd in ('*', 'r') and 0 <> all(p.polroles)), 'none') end as policies,
+        coalesce((
+          select json_agg(json_build_object('column', l.number, 'grantor', a.grantor::int8, 'grantee', a.grantee::int8,
+            'kind', a.privilege_type, 'grantable', a.is_grantable) order by l.number)
+          from (select 0 as number, c.relacl as acl union all
+            select t.attnum, t.attacl from pg_catalog.pg_attribute t
+            where t.attrelid = c.oid and t.attnum > 0 and t.attacl is not null and not t.attisdropped) l,
+            pg_catalog.aclexplode(l.acl) a
+          where a.grantee <> c.relowner
+            and a.privilege_type in ('SELECT', 'TRIGGER', 'REFERENCES', 'MAINTAIN')), '[]') as acl,
+        case (select pg_catalog.bool_and(p.polpermissive) from pg_catalog.pg_policy p
+            where c.relrowsecurity and p.polrelid = c.oid and p.polcmd in ('*', 'r') and 0 <> all(p.polroles))
+          when true then 'permissive' when false then 'restrictive' else 'none' end as "rolePolicies",
         coalesce((
           select jsonb_agg(distinct jsonb_build_object('oid', d.refobjid::int8, 'name', d.refobjid::regclass::text))
           from pg_catalog.pg_policy p join pg_catalog.pg_depend d on d.objid = p.oid
@@ -178,16 +153,7 @@ export async function readRelations(
       where c.oid = any(${all}) order by c.oid`,
     readColumns(sql, all),
   ])
-  return rows.map(({ relkind, own, ofColumns, ...row }) => {
-    const { policies, ...relation } = row as typeof row & { policies: string }
-    return {
-      ...relation,
-      rolePolicies: policies === 'a' ? 'restrictive' : (policies as Relation['rolePolicies']),
-      kind: kinds[relkind] ?? 'table',
-      columns: columns.get(row.oid) ?? [],
-      acl: [...listPrivileges(0, own), ...ofColumns.flatMap(([column, acl]) => listPrivileges(column, acl))],
-    }
-  })
+  return new Map(rows.map((row) => [row.oid, { ...row, columns: columns.get(row.oid) ?? [] }]))
 }
 
 /** Types outside pg_catalog have no name here, but for citext as its extension made it. */

@@ -31,13 +31,8 @@ export async function readSnapshot(
     readExemptMembers(sql, exemptRoles),
     readDefaults(sql),
   ])
-  const twins = new Set(stored.map(({ twin }) => twin))
-  const made = new Map(all.filter(({ oid }) => twins.has(oid)).map((one) => [one.oid, one]))
-  const records = new Map(
-    stored.map((one) => [one.oid, { ...one, made: made.get(one.twin ?? 0) ?? null }] as const),
-  )
   const roles = await readRoleFacts(sql, server.database, twinOwners, [
-    ...all.flatMap(({ owner, acl }) => [owner, ...acl.map(({ grantee }) => grantee)]),
+    ...[...all.values()].flatMap(({ owner, acl }) => [owner, ...acl.map(({ grantee }) => grantee)]),
     ...stored.flatMap(({ before }) => before.map(({ grantee }) => grantee)),
     ...schemas.flatMap(({ users, shadow }) => [
       ...users,
@@ -47,10 +42,23 @@ export async function readSnapshot(
     ...exemptRoles,
     ...[...defaults.values()].flatMap((one) => [...one.relations, ...one.schemas]),
   ])
+  const records = stored.map((one) => ({ ...one, made: all.get(one.twin ?? 0) ?? null }))
+  for (const { twin } of stored) all.delete(twin ?? 0)
   return {
-    ...{ server, guard, header, isWatched, isWhole, records, twinOwners, exempt, exemptMembers, defaults },
+    ...{
+      server,
+      guard,
+      header,
+      isWatched,
+      isWhole,
+      relations: all,
+      twinOwners,
+      exempt,
+      exemptMembers,
+      defaults,
+    },
     ...roles,
-    relations: new Map(all.filter(({ oid }) => !made.has(oid)).map((one) => [one.oid, one])),
+    records: new Map(records.map((one) => [one.oid, one])),
     schemas: new Map(schemas.map((one) => [one.name, one])),
   }
 }
