@@ -74,7 +74,7 @@ async function runIn(
   const snapshot = await readSnapshot(tx, start, header, exempt, policy, looked)
   const rules = looked ? policy.rules.filter(concerns(snapshot, looked)) : policy.rules
   const planned = await planWith(tx, snapshot, { ...policy, rules }, phase, start.statementTimeout)
-  const { masked, leave, finish } = planned
+  const { masked, leave, finish, share } = planned
   const isGuarded = masked.length > 0 || (start.guard.isThere && leave.length === 0)
   const claimed = isGuarded ? claims : []
   const steps = listSteps(planned, claimed)
@@ -90,14 +90,16 @@ async function runIn(
   const first = [...planned.records, ...claimed]
   const done = await changeEach({ tx, snapshot, plan: planned, beforeStep }, database, first, phase)
   await apply(tx, finish, beforeStep)
-  const isOver = phase.name === 'opening' && done.unfinished.length === 0 && leave.length > 0
-  const inTheWay = isOver ? await tryToLeave(tx, leave, beforeStep) : undefined
-  const isGone = isOver && inTheWay === undefined
+  const isOpening = phase.name === 'opening'
+  const unshared = isOpening ? await tryTo(tx, share, 'the schema of the records', beforeStep) : []
+  const isOver = isOpening && done.unfinished.length === 0 && leave.length > 0
+  const inTheWay = isOver ? await tryTo(tx, leave, 'the roles and schemas of twins', beforeStep) : []
+  const isGone = isOver && inTheWay.length === 0
   return {
     ...base,
     notes: [...planned.notes, ...done.notes],
-    steps: [...first, ...done.steps, ...finish, ...(isGone ? leave : [])],
-    unfinished: [...done.unfinished, ...(inTheWay ? [inTheWay] : [])],
+    steps: [...first, ...done.steps, ...finish, ...(isOpening ? share : []), ...(isGone ? leave : [])],
+    unfinished: [...done.unfinished, ...unshared, ...inTheWay],
     version: isGone ? '' : await raise(tx, snapshot),
   }
 }
@@ -182,21 +184,21 @@ function countSteps({ beforeStep }: TurnOptions): TurnOptions['beforeStep'] {
   return beforeStep && (() => beforeStep(at++))
 }
 
-/** Undefined: nothing of ours is left. Otherwise what was in the way. */
-async function tryToLeave(
+/** Returns what was in the way of statements that hold up no mask. */
+async function tryTo(
   tx: Tx,
-  leave: readonly Statement[],
+  statements: readonly Statement[],
+  target: string,
   beforeStep: TurnOptions['beforeStep'],
-): Promise<Unfinished | undefined> {
-  if (leave.length === 0) return undefined
+): Promise<Unfinished[]> {
+  if (statements.length === 0) return []
   try {
-    await tx.savepoint(() => apply(tx, leave, beforeStep))
-    return undefined
+    await tx.savepoint(() => apply(tx, statements, beforeStep))
+    return []
   } catch (error) {
     if (judge(error) === 'lost') throw error
     const reason = error instanceof Error ? error.message : ''
-    const target = 'the roles and schemas of twins'
-    return { target, oids: [], sqlstate: sqlstateOf(error), reason, holders: [], isClosed: true }
+    return [{ target, oids: [], sqlstate: sqlstateOf(error), reason, holders: [], isClosed: true }]
   }
 }
 
@@ -226,11 +228,12 @@ function concerns({ relations, records }: Snapshot, focus: readonly Target[]): (
   return (rule) => tables.has(keyOf(rule))
 }
 
-const listSteps = ({ records, groups, finish, leave }: Plan, claimed: readonly Statement[]) => [
+const listSteps = ({ records, groups, finish, share, leave }: Plan, claimed: readonly Statement[]) => [
   ...records,
   ...claimed,
   ...groups.flatMap(({ close }) => close),
   ...groups.flatMap(({ open }) => open),
   ...finish,
+  ...share,
   ...leave,
 ]

@@ -26,8 +26,10 @@ export interface Plan {
   /** The place of the records. Nothing can be closed without it. */
   readonly records: readonly Statement[]
   readonly groups: readonly Group[]
-  /** Who is exempt, as sessions of others may have to end, and who may read the records. */
+  /** Who is exempt, as sessions of others may have to end. */
   readonly finish: readonly Statement[]
+  /** Lets pg_dump read the records. What holds it up holds up no mask. */
+  readonly share: readonly Statement[]
   readonly leave: readonly Statement[]
   readonly notes: readonly Note[]
   /** Views whose text is needed: `plan` is called again with it. */
@@ -72,7 +74,8 @@ export function plan(
     newlyHidden: listNewlyHidden(masked),
     records: isMasking ? say('a place for records', ...places) : [],
     groups: groups.filter(({ close, open }) => close.length + open.length > 0),
-    finish: isMasking ? [...finish(snapshot), ...shareGuard(snapshot, masked)] : [],
+    finish: isMasking ? finish(snapshot) : [],
+    share: isMasking ? shareGuard(snapshot, masked) : [],
     leave: isWhole && !isMasking && guard.isThere ? leave(snapshot) : [],
     notes: [...notes, ...refusals, ...describeAround(snapshot, policy, masked, unmanaged)],
   }
