@@ -150,11 +150,12 @@ export function createEnforcementSource(options: SourceOptions) {
           openDatabase({
             ...foreignOptions,
             url: address(),
-            // Two for looks, two for changes of login roles (`FewAtOnce`), one for the turn and one that sees what the turn waits for.
-            poolSize: 6,
+            // Two for looks, two for changes of login roles (`FewAtOnce`), one for the turn, one that sees
+            // what the turn waits for, and one that is kept.
+            poolSize: 7,
             // A server that does not even answer that time is up.
             answerTimeoutMs: 35_000,
-            foreign: { keep: 2 },
+            foreign: { keep: 3 },
           }),
         places: placesOf(row.binding),
         standbyPlaces: row.binding.readOnlySessions === 'Standby' ? placesOf(row.binding) : [],

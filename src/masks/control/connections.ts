@@ -2,9 +2,11 @@ import type { Finding, Preflight } from '../../contracts/preflight.ts'
 import type { Database } from '../../db/database.ts'
 import type { Place } from '../../db/database-url.ts'
 import type { Sql } from '../../db/sql.ts'
+import { codeOf, sqlstate } from '../../kernel/sqlstate.ts'
 import { describeFinding, Unfit } from '../explain-failure.ts'
 import type { Target } from '../policy.ts'
 import { type Claimant, describeMasked } from '../read/claim.ts'
+import { type KeptSession, keepSession } from './sessions/kept-session.ts'
 import type { StandbyTarget } from './standbys.ts'
 
 /** A bound database, as the management side knows it. */
@@ -39,6 +41,8 @@ interface Connection {
   readonly target: BoundTarget
   readonly database: Database
   isFit: boolean
+  isClosed: boolean
+  kept?: KeptSession
 }
 
 const sweepMs = 30_000
@@ -73,11 +77,11 @@ export class Connections {
     if (target && known?.target.key === target.key) return { database: known.database }
     this.#connections.delete(databaseId)
     this.#onChange(databaseId)
-    const closing = known?.database.close()
+    const closing = known && close(known)
     if (!target) return { database: null, closing }
     const database = target.connect()
     this.#keys.set(database, target.key)
-    this.#connections.set(databaseId, { target, database, isFit: false })
+    this.#connections.set(databaseId, { target, database, isFit: false, isClosed: false })
     return { database }
   }
 
@@ -100,16 +104,18 @@ export class Connections {
     await this.#pin(databaseId, connection)
     if (!connection.target.isReached) await this.#admit(databaseId, connection)
     connection.isFit = true
+    void keep(connection)
     return database
   }
 
   /** The first node to reach a binding with several hosts says which cluster they are of. */
-  async #pin(databaseId: string, { database, target }: Connection): Promise<void> {
+  async #pin(databaseId: string, connection: Connection): Promise<void> {
+    const { database, target } = connection
     const system = database.system()
     if (system === undefined || (await target.pinSystem(system)) === system) return
     // The next one knows the cluster when it connects.
     this.#connections.delete(databaseId)
-    void database.close()
+    void close(connection)
     throw new Unfit('The hosts of the binding belong to different clusters.')
   }
 
@@ -136,6 +142,11 @@ export class Connections {
     return this.#connections.get(databaseId)?.target
   }
 
+  /** A session that needs no lock to find and end others. */
+  keptOf(databaseId: string): Sql | undefined {
+    return this.#connections.get(databaseId)?.kept?.sql
+  }
+
   /**
    * From time to time, closes what was bound and is not any more, as another node was told. Does not wait for
    * servers: audits follow.
@@ -144,9 +155,30 @@ export class Connections {
     if (performance.now() - this.#sweptAt < sweepMs) return
     this.#sweptAt = performance.now()
     for (const databaseId of [...this.#connections.keys()]) await this.#renew(databaseId)
+    for (const connection of this.#connections.values()) if (connection.isFit) void keep(connection)
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#connections.values()].map(({ database }) => database.close()))
+    await Promise.all([...this.#connections.values()].map(close))
   }
+}
+
+function close(connection: Connection): Promise<void> {
+  connection.isClosed = true
+  connection.kept?.end()
+  return connection.database.close()
+}
+
+/** The next kept session takes the place of the one before: nothing waits long for its locks. */
+async function keep(connection: Connection): Promise<void> {
+  const { kept: before, database } = connection
+  try {
+    connection.kept = await keepSession(database)
+    before?.end()
+  } catch (error) {
+    // Another session waits for one of these locks. Otherwise no lock is left, perhaps, and it has to stay.
+    if (codeOf(error) === sqlstate.lockNotAvailable) before?.end()
+    else if (before) await before.sql`select`.catch(before.end)
+  }
+  if (connection.isClosed) connection.kept?.end()
 }

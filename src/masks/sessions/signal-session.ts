@@ -1,9 +1,9 @@
 import type { Sql } from '../../db/sql.ts'
 
-/** False: the role of the binding may not, or the session is gone. */
-export async function endSession(sql: Sql, pid: number): Promise<boolean> {
+/** False: the role of the binding may not, or the session is gone or, where that is waited for, still there. */
+export async function endSession(sql: Sql, pid: number, waitMs = 0): Promise<boolean> {
   const [row] = await sql<{ done: boolean }[]>`
-    select pg_catalog.pg_terminate_backend(${pid}) as done`.catch(() => [])
+    select pg_catalog.pg_terminate_backend(${pid}, ${waitMs}) as done`.catch(() => [])
   return row?.done ?? false
 }
 

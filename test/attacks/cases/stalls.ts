@@ -86,3 +86,19 @@ export const harmless = stalls(['ENF-10'], {
   'shared advisory locks':
     'begin;; select pg_advisory_xact_lock_shared(n, 1000) from generate_series(-300, 300) n',
 })
+
+const takeAll = (what: string) =>
+  `do $$ begin perform ${what} from generate_series(1, 10000000) n; exception when out_of_memory then null; end $$`
+
+/** Every lock of the server. No other session can begin then, so they have a server of their own. */
+export const hoards = stalls(['ENF-143'], {
+  'all advisory locks': takeAll('pg_advisory_lock(n)'),
+  'all advisory locks, by a role that has just changed': `alter role current_user password 'secret';;
+    ${takeAll('pg_advisory_lock(n)')}`,
+  'all advisory locks in a transaction': `begin;; ${takeAll('pg_advisory_lock(n)')}`,
+  'every lock that becomes free': {
+    run: takeAll('pg_advisory_lock_shared(n)'),
+    endless: `do $$ declare n int := 0; begin loop n := n + 1; begin perform pg_advisory_lock(n, n);
+      exception when out_of_memory then null; end; end loop; end $$`,
+  },
+})

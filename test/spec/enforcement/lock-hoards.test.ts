@@ -1,47 +1,108 @@
 import assert from 'node:assert/strict'
-import {
-  describeBlocker,
-  findLockHolders,
-  SessionsInTheWay,
-} from '../../../src/masks/control/sessions/in-the-way.ts'
+import { after, before, describe } from 'node:test'
+import pg from 'pg'
+import { type Database, openDatabase } from '../../../src/db/database.ts'
+import { hoards } from '../../attacks/cases/stalls.ts'
 import { clause } from '../../support/clause.ts'
-import { createMaskedDatabase } from '../../support/masked-database.ts'
+import { startCluster } from '../../support/cluster.ts'
+import { bindingOf } from '../../support/masked-database.ts'
+import { freshDatabase, policyUrl, useMasking } from '../../support/masking.ts'
+import { forEachCluster } from '../../support/postgres.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
-clause(
-  'ENF-143',
-  'Where the server has no lock left, the state names the sessions with more than their share of them. Those of masked…',
-  async () => {
-    await using target = await createMaskedDatabase()
-    const { sql } = target.database
-    const [clerk, auditor] = [await target.createRole('clerk'), await target.createRole('auditor')]
-    const takeLocks = async (name: string) => {
-      const session = target.connectAs(name)
-      const [row] = await session.sql<{ pid: number }[]>`
-        select pg_backend_pid() as pid, count(pg_advisory_lock(pg_backend_pid(), n)) from generate_series(1, 200) n`
-      return Number(row?.pid)
-    }
-    const [masked, exempt] = [await takeLocks('clerk'), await takeLocks('auditor')]
-    const isThere = async (pid: number) =>
-      (await sql`select from pg_stat_activity where pid = ${pid}`).length > 0
-    const clear = async (limitMs: number) => {
-      const inTheWay = new SessionsInTheWay(limitMs, () => {})
-      const waiting = [{ target: '', oids: [], holders: await findLockHolders(sql), isClosed: false }]
-      const cleared = await inTheWay.clear('one', { sql, exempt: [auditor], waiting })
-      inTheWay.close()
-      return cleared
-    }
-    const { blockers, ended } = await clear(60_000)
-    assert.equal(ended, 0)
-    assert.deepEqual(
-      blockers.map(describeBlocker).sort(),
-      [
-        `session ${exempt} of role "${auditor}" (masquerade)`,
-        `session ${masked} of role "${clerk}" (masquerade)`,
-      ].sort(),
-    )
-    assert.equal((await clear(0)).ended, 1)
-    await waitUntil('it ends', async () => !(await isThere(masked)))
-    assert.ok(await isThere(exempt))
-  },
-)
+const limitMs = 1_000
+const masking = useMasking({
+  MASQUERADE_AUDIT_SECONDS: '3600',
+  MASQUERADE_LOCK_LIMIT_SECONDS: String(limitMs / 1000),
+})
+const bindings = {
+  'is a superuser': 'LOGIN SUPERUSER',
+  'may end sessions': 'LOGIN CREATEROLE IN ROLE pg_signal_backend',
+  'may end none': 'LOGIN CREATEROLE',
+}
+
+forEachCluster((name) => {
+  let cluster: Awaited<ReturnType<typeof startCluster>>
+  let admin: Database
+  const urlOf = (role: string, database: string) => {
+    const url = new URL(cluster.url)
+    return Object.assign(url, { username: role, password: 'secret', pathname: `/${database}` }).href
+  }
+  const connectAs = async (role: string, database: string) => {
+    const client = new pg.Client(urlOf(role, database))
+    client.on('error', () => {})
+    await client.connect()
+    return client
+  }
+  before(async () => {
+    // Its own: nobody else gets a lock while a case is played.
+    cluster = await startCluster(name)
+    admin = openDatabase({ url: cluster.url, poolSize: 1, searchPath: 'pg_catalog' })
+    await admin.sql.unsafe(`create role analyst login password 'secret';
+        create role auditor login password 'secret'`)
+  })
+  after(async () => {
+    await admin.close()
+    await cluster.stop()
+  })
+
+  for (const [kind, attributes] of Object.entries(bindings))
+    describe(`with a binding that ${kind}`, () =>
+      clause(
+        'ENF-143',
+        'Where the server has no lock left, the state names the sessions with more than their share of them. Those of masked…',
+        async () => {
+          const [db, at] = [freshDatabase(), Object.keys(bindings).indexOf(kind)]
+          const [owner, database] = [`owner_${at}`, `shop_${at}`]
+          await admin.sql.unsafe(`create role ${owner} ${attributes} password 'secret'`)
+          await admin.sql.unsafe(`create database ${database} owner ${owner}`)
+          const own = await connectAs(owner, database)
+          await own.query(`create table public.people (mail text);
+            grant select on public.people to analyst, auditor`)
+          await own.end()
+          const bound = await masking.send('PUT', db, {
+            properties: { binding: bindingOf(urlOf(owner, database)) },
+          })
+          assert.equal(bound.status, 201, bound.text)
+          const column = { schemaName: 'public', tableName: 'people', columnName: 'mail' }
+          const put = await masking.putRule(db, 'mail', { ...column, maskingFunction: 'Default' })
+          assert.equal(put.status, 201, put.text)
+          const exempt = (exemptPrincipals = '') =>
+            masking.putPolicy(db, { dataMaskingState: 'Enabled', exemptPrincipals })
+          for (const { id, run, endless } of hoards) {
+            await exempt('auditor')
+            const reader = await connectAs('auditor', database)
+            await reader.query('select mail from public.people')
+            const thief = await connectAs('analyst', database)
+            const [{ pid }] = (await thief.query('select pg_backend_pid() as pid')).rows
+            const ended = new Promise<void>((resolve) => thief.once('end', resolve))
+            for (const text of run.split(/;;\s+/)) await thief.query(text)
+            if (endless !== undefined) thief.query(endless).catch(() => {})
+            const from = performance.now()
+            const { headers } = await exempt()
+            assert.equal(headers.get('x-masquerade-enforcement'), 'Pending', id)
+            const { body } = await masking.send('GET', `${policyUrl(db)}/enforcement`)
+            assert.match(body.reason, new RegExp(`session ${pid} of role "analyst"`), id)
+            if (kind === 'may end none') {
+              await thief.end()
+              await reader.end()
+              await waitUntil('the policy is enforced', () => isEnforced(db))
+              return
+            }
+            await ended
+            await waitUntil('the policy is enforced', () => isEnforced(db), { withinMs: 5_000 })
+            const tookMs = performance.now() - from
+            assert.ok(tookMs < limitMs + 5_000, `${id}: ${tookMs} ms`)
+            const again = await connectAs('auditor', database)
+            await assert.rejects(again.query('select mail from public.people'), /permission denied/)
+            await again.end()
+            await reader.end().catch(() => {})
+          }
+        },
+      ))
+})
+
+async function isEnforced(db: string): Promise<boolean> {
+  const { body } = await masking.send('GET', `${policyUrl(db)}/enforcement`)
+  return body.state === 'Enforced'
+}

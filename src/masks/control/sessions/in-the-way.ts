@@ -32,6 +32,8 @@ interface Since {
 
 const cancelMs = 300
 const lookMs = 500
+/** A session that was ended gives its locks back within moments. */
+const endMs = 1_000
 /** What waits for longer than the limit, and was not helped, is tried again after so long. */
 const againMs = 10_000
 
@@ -129,7 +131,7 @@ async function end(place: Obstructed, due: readonly Blocker[]): Promise<number> 
 }
 
 async function endHolder(sql: Sql, holder: Holder): Promise<boolean> {
-  if ('pid' in holder) return await endSession(sql, holder.pid)
+  if ('pid' in holder) return await endSession(sql, holder.pid, endMs)
   return await sql.unsafe(statementToEnd(holder)).then(
     () => true,
     () => false,
@@ -137,7 +139,7 @@ async function endHolder(sql: Sql, holder: Holder): Promise<boolean> {
 }
 
 /** Any lock on a twin is in the way of changing it; only ACCESS EXCLUSIVE is in the way of grants and reads. */
-async function findBlockers({ sql, exempt, waiting, records }: Obstructed): Promise<Blocker[]> {
+export async function findBlockers({ sql, exempt, waiting, records }: Obstructed): Promise<Blocker[]> {
   const places = waiting.flatMap(({ target, oids }) =>
     oids.flatMap((oid) => [
       { target, oid, isTwin: false },

@@ -42,9 +42,10 @@ export async function findCause(
   try {
     if (lacksPrivilege) return { ...plain, reason: (await findMissing(databaseId, parts)) ?? reason }
     const isHeld = error instanceof NameHeld
-    const database = isHeld || isOutOfLocks(error) ? await parts.connections.open(databaseId) : null
+    if (!isHeld && !isOutOfLocks(error)) return plain
+    const database = await parts.connections.open(databaseId)
     if (!database) return plain
-    const { sql } = database
+    const sql = (!isHeld && parts.connections.keptOf(databaseId)) || database.sql
     const { exemptRoles: exempt } = await readPolicy(databaseId, sql, parts)
     const holders = isHeld ? error.holders : await findLockHolders(sql)
     const waiting = [{ target: '', oids: [], holders, isClosed: false }]
