@@ -6,7 +6,13 @@ import { sqlstateOf } from '../db/sqlstate.ts'
 import type { Tx } from '../db/transaction.ts'
 import { FewAtOnce } from '../kernel/few-at-once.ts'
 import { sqlstate } from '../kernel/sqlstate.ts'
-import type { LeftLogin, LoginKeeper, LoginOutcome, SettledLogins } from '../masks/control/login-port.ts'
+import {
+  type LeftLogin,
+  type LoginKeeper,
+  type LoginOutcome,
+  noLogins,
+  type SettledLogins,
+} from '../masks/control/login-port.ts'
 import { readMark } from '../masks/control/read-replay.ts'
 import { idleMs } from '../masks/read/start.ts'
 import { type Applied, applyLogins, Busy, createLogin, dropLogins, renewPassword, unmark } from './apply.ts'
@@ -14,7 +20,7 @@ import { endLoginSessions, lockTimeoutMs, waitUntilGone } from './end-sessions.t
 import type { LoginPassword } from './mark.ts'
 import type { LoginChange, LoginPlan, LoginsOptions, ObservedLogin } from './model.ts'
 import { findLogin, isEmpty, type PlannedLogins, planLogins, refuse } from './plan.ts'
-import { readSnapshot } from './read.ts'
+import { hasLogins, readSnapshot } from './read.ts'
 
 type Settled = SettledLogins<ObservedLogin>
 
@@ -74,6 +80,7 @@ export class Logins implements LoginKeeper {
 
   /** All login roles of a database. Sessions of those that lost something are ended. */
   async settle(database: Database, databaseId: string): Promise<Settled> {
+    if (!(await hasLogins(database.sql, databaseId))) return { ...noLogins, logins: [], dismissed: [] }
     let [changed, ended] = [0, 0]
     let blocked: readonly string[] = []
     for (let attempt = 1; ; attempt++) {

@@ -86,6 +86,20 @@ async function readFacts(sql: Sql): Promise<Facts> {
   return facts
 }
 
+const isMarked = (
+  sql: Sql,
+  prefix: string,
+) => sql`case when pg_catalog.pg_column_size(d.description) <= ${longestMark}
+  then starts_with(d.description, ${prefix}) end`
+
+/** The database has login roles. */
+export async function hasLogins(sql: Sql, databaseId: string): Promise<boolean> {
+  const rows = await sql`
+    select from pg_catalog.pg_shdescription d where d.classoid = 'pg_catalog.pg_authid'::pg_catalog.regclass
+      and ${isMarked(sql, markPrefix(databaseId))} limit 1`
+  return rows.length > 0
+}
+
 /** The login roles of a database, or of one principal there, and what else has one of the names. */
 async function findLogins(
   sql: Sql,
@@ -95,9 +109,8 @@ async function findLogins(
   keys: Options['keys'],
   isBound: (databaseId: string) => Promise<boolean>,
 ): Promise<Pick<LoginSnapshot, 'logins' | 'taken'>> {
-  const isMarked = sql`case when pg_catalog.pg_column_size(d.description) <= ${longestMark}
-    then starts_with(d.description, ${markPrefix(databaseId, principalId)}) end`
-  const rows = await readRoles(sql, sql`${isMarked} or r.rolname = any(${names}::text[]::name[])`)
+  const marked = isMarked(sql, markPrefix(databaseId, principalId))
+  const rows = await readRoles(sql, sql`${marked} or r.rolname = any(${names}::text[]::name[])`)
   const logins: ObservedLogin[] = []
   for (const { comment, ...role } of rows) {
     const mark = readMark(comment, role.oid, keys)

@@ -233,6 +233,8 @@ export interface Header {
   readonly isRestored: boolean
   readonly exempt: readonly string[]
   readonly exemptOids: readonly Oid[] | null
+  /** Sessions are to end. */
+  readonly hasOpen: boolean
   /** Roles that may read the records. */
   readonly readers: readonly Oid[]
 }
@@ -245,6 +247,6 @@ export interface Statement {
   readonly sql: string
   readonly why: string
   readonly as?: string | undefined
-  /** Runs instead where PostgreSQL refuses the statement with one of these SQLSTATEs. */
-  readonly otherwise?: { readonly on: readonly string[]; readonly statements: readonly Statement[] }
+  /** Runs instead where PostgreSQL refuses the statement with this SQLSTATE. */
+  readonly otherwise?: { readonly on: string; readonly statements: readonly Statement[] }
 }

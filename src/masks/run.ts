@@ -79,13 +79,19 @@ async function runIn(
   const claimed = isGuarded ? claims : []
   const steps = listSteps(planned, claimed)
   const base = { policy, notes: planned.notes, unfinished: [], snapshot, plan: planned }
-  if (options.dryRun || steps.length === 0) return { ...base, steps, version: header?.version ?? '' }
+  if (options.dryRun || steps.length === 0)
+    return { ...base, steps, version: header?.version ?? '', hasOpen: header?.hasOpen ?? false }
   const beforeStep = countSteps(options)
   if (phase.name === 'together') {
-    await apply(tx, steps, beforeStep)
-    if (leave.length > 0) return { ...base, steps, version: '' }
-    await postcheck(tx, snapshot, masked, false)
-    return { ...base, steps, version: await raise(tx, snapshot) }
+    const applied = apply(tx, steps, beforeStep)
+    if (beforeStep || leave.length > 0) await applied
+    if (leave.length > 0) return { ...base, steps, version: '', hasOpen: false }
+    const checked = Promise.all([raise(tx, snapshot), postcheck(tx, snapshot, masked, false)])
+    // What PostgreSQL refused tells more than that nothing behind it was run.
+    checked.catch(() => {})
+    await applied
+    const [raised] = await checked
+    return { ...base, steps, ...raised }
   }
   const first = [...planned.records, ...claimed]
   const done = await changeEach({ tx, snapshot, plan: planned, beforeStep }, database, first, phase)
@@ -100,7 +106,7 @@ async function runIn(
     notes: [...planned.notes, ...done.notes],
     steps: [...first, ...done.steps, ...finish, ...(isOpening ? share : []), ...(isGone ? leave : [])],
     unfinished: [...done.unfinished, ...unshared, ...inTheWay],
-    version: isGone ? '' : await raise(tx, snapshot),
+    ...(isGone ? { version: '', hasOpen: false } : await raise(tx, snapshot)),
   }
 }
 
@@ -202,18 +208,21 @@ async function tryTo(
   }
 }
 
-/** Numbers the change. Returns the version of the records. */
-async function raise(tx: Tx, { guard, isWatched }: Snapshot): Promise<string> {
+/** Numbers the change. */
+async function raise(
+  tx: Tx,
+  { guard, isWatched }: Snapshot,
+): Promise<Pick<TurnResult, 'version' | 'hasOpen'>> {
   const [[now]] = await Promise.all([
-    tx<{ version: string }[]>`
+    tx<Pick<TurnResult, 'version' | 'hasOpen'>[]>`
       update ${tx(guard.schema)}.policy set epoch = coalesce(epoch, 0) + 1
-      returning ${guard.schema}::regnamespace::oid || '/' || epoch as version`,
+      returning ${guard.schema}::regnamespace::oid || '/' || epoch as version, open <> '[]' as "hasOpen"`,
     // The event trigger noted the changes of this turn, which are none to look at.
     isWatched
       ? tx`delete from ${tx(guard.schema)}.drift where transaction = pg_catalog.txid_current()`
       : undefined,
   ])
-  return now?.version ?? ''
+  return now ?? { version: '', hasOpen: false }
 }
 
 /** Rules of the tables in focus, and of what turned out to hang together with them. */

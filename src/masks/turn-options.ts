@@ -35,6 +35,8 @@ export interface TurnResult {
   readonly plan: Plan
   /** The version of the records afterwards. Empty: there are none. */
   readonly version: string
+  /** The records list sessions that are to end. */
+  readonly hasOpen: boolean
 }
 
 /** Read by the connection of the turn: others of the pool may not come free. */

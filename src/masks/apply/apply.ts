@@ -1,5 +1,4 @@
-import { quoteIdentifier } from '../../db/quote.ts'
-import { sqlstateOf } from '../../db/sqlstate.ts'
+import { quoteIdentifier, quoteLiteral } from '../../db/quote.ts'
 import type { Tx } from '../../db/transaction.ts'
 import type { Statement } from '../model.ts'
 
@@ -7,63 +6,62 @@ import type { Statement } from '../model.ts'
 const mostBytes = 65_536
 
 /**
- * The only writer. Statements are sent as few messages, because round trips cost more than most of them.
- * `beforeStatement`: for tests that stop the service between two statements.
+ * The only writer. Statements are sent as few messages, and all before this returns its promise: what is sent next
+ * shares their round trip. `beforeStatement`: for tests that stop the service between two statements.
  */
 export async function apply(
   tx: Tx,
   statements: readonly Statement[],
   beforeStatement?: (at: number) => void | Promise<void>,
 ): Promise<void> {
-  let at = 0
-  for (const batch of formBatches(statements, beforeStatement ? 0 : mostBytes)) {
-    await beforeStatement?.(at++)
-    const [first] = batch
-    if (first?.otherwise) await tryFirst(tx, first, first.otherwise)
-    else await tx.unsafe(writeMessage(batch))
+  if (!beforeStatement) {
+    const messages = [...formBatches(statements)].map(writeMessage)
+    await Promise.all(messages.map((text) => tx.unsafe(text).then(() => {})))
+    return
+  }
+  for (const [at, one] of statements.entries()) {
+    await beforeStatement(at)
+    await tx.unsafe(writeMessage([one]))
   }
 }
 
-async function tryFirst(
-  tx: Tx,
-  statement: Statement,
-  { on, statements }: NonNullable<Statement['otherwise']>,
-) {
-  try {
-    await tx.attempt(writeMessage([statement]))
-  } catch (error) {
-    if (!on.includes(sqlstateOf(error))) throw error
-    await tx.unsafe(writeMessage(statements))
-  }
-}
-
-function* formBatches(statements: readonly Statement[], limit: number): Generator<Statement[]> {
+function* formBatches(statements: readonly Statement[]): Generator<Statement[]> {
   let batch: Statement[] = []
   let bytes = 0
   for (const one of statements) {
-    const isAlone = one.otherwise !== undefined
-    if (batch.length > 0 && (isAlone || bytes + one.sql.length > limit)) {
+    if (batch.length > 0 && bytes + one.sql.length > mostBytes) {
       yield batch
       batch = []
       bytes = 0
     }
     batch.push(one)
-    bytes += isAlone ? limit : one.sql.length
+    bytes += one.sql.length
   }
   if (batch.length > 0) yield batch
 }
 
-function writeMessage(statements: readonly Statement[]): string {
+const writeMessage = (statements: readonly Statement[]) => listTexts(statements).join(';\n')
+
+function listTexts(statements: readonly Statement[]): string[] {
   const texts: string[] = []
   let role: string | undefined
   const take = (as: string | undefined) => {
     if (as !== role) texts.push(as === undefined ? 'RESET ROLE' : `SET LOCAL ROLE ${quoteIdentifier(as)}`)
     role = as
   }
-  for (const { sql, as } of statements) {
-    take(as)
-    texts.push(sql)
+  for (const { otherwise, ...one } of statements) {
+    take(otherwise ? undefined : one.as)
+    texts.push(otherwise ? writeEither([one], otherwise.on, otherwise.statements) : one.sql)
   }
   take(undefined)
-  return texts.join(';\n')
+  return texts
+}
+
+/** In one statement: a savepoint would cost a round trip. */
+function writeEither(first: readonly Statement[], sqlstate: string, others: readonly Statement[]): string {
+  const write = (some: readonly Statement[]) =>
+    listTexts(some)
+      .map((text) => `EXECUTE ${quoteLiteral(text)};`)
+      .join(' ')
+  return `DO ${quoteLiteral(`BEGIN ${write(first)} EXCEPTION WHEN SQLSTATE '${sqlstate}' THEN ${write(others)} END`)}`
 }

@@ -112,7 +112,8 @@ export class Turns {
     }
     const before = this.#enforced.get(databaseId)
     const [activity, logins] = await Promise.all([
-      readActivity(database.sql),
+      // After a change a full look comes in any case.
+      occasion === 'change' ? null : readActivity(database.sql),
       // An error with login roles must not keep tables from being masked: it is thrown after that.
       room.logins.settle(database, databaseId).catch((error: unknown) => ({ error })),
     ])
@@ -167,8 +168,8 @@ export class Turns {
   }
 
   /** Ends sessions that hold raw rows. Returns notes about those that stay, and the list of them. */
-  async #endSessions(turn: Turn, { version, snapshot, unfinished }: TurnResult): Promise<LeftOpen> {
-    if (version === '') return { notes: [], open: [] }
+  async #endSessions(turn: Turn, { hasOpen, snapshot, unfinished }: TurnResult): Promise<LeftOpen> {
+    if (!hasOpen) return { notes: [], open: [] }
     return await this.#endRaw(
       turn,
       snapshot.guard.schema,

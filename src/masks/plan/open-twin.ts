@@ -106,7 +106,7 @@ function makeTwin(
   const recorded = say(why, writeTwin(guard.schema, relation.oid, twin))
   if (!made || !isInPlace(made, relation, twin)) return [...anew, ...recorded]
   const renames = renameColumns(made, columns).map((sql) => ({ sql, why, as: twin.owner }))
-  const replace = { ...make('CREATE OR REPLACE'), otherwise: { on: ['42P16'], statements: anew } }
+  const replace = { ...make('CREATE OR REPLACE'), otherwise: { on: '42P16', statements: anew } }
   return [...renames, replace, ...recorded]
 }
 

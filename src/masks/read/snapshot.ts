@@ -72,6 +72,8 @@ export async function readExempt(
   { exemptRoles, judgedRoles, namedEntries = [] }: Policy,
   version: number,
 ): Promise<Exempt> {
+  if (exemptRoles.length + namedEntries.length === 0)
+    return { everybody: false, roles: new Set(), named: new Set(), unknown: [], namesakes: [] }
   // An entry that was judged to be no role exempts none that takes the name: no role has the OID 0.
   const judged = exemptRoles.map((name) => (judgedRoles?.has(name) ? (judgedRoles.get(name) ?? 0) : null))
   // Since 16, a member with ADMIN alone may neither inherit nor take on the role, but grant it to itself.
