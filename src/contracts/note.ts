@@ -14,7 +14,6 @@ export interface Note {
     | 'NotClosed'
     | 'NotMasked'
     | 'OpenSession'
-    | 'StandbyBehind'
     | 'ForeignServer'
     | 'RowSecurity'
   readonly target: string

@@ -1,8 +1,7 @@
 import type { Database } from '../db/database.ts'
 import type { Sql } from '../db/sql.ts'
-import { silence } from '../masks/control/awaited-answers.ts'
 import type { EndAtStandbys, LeftLogin, LoginNeeds } from '../masks/control/login-port.ts'
-import { type AskedServer, type Mark, readMark } from '../masks/control/read-replay.ts'
+import { type AskedServer, type Mark, readMark, silence } from '../masks/control/read-replay.ts'
 import { joinReasons } from '../masks/control/states/cap-notes.ts'
 import { endSession, endSessionOf } from '../masks/sessions/signal-session.ts'
 import { findStarting, outwait } from '../masks/sessions/starting.ts'
@@ -62,7 +61,7 @@ export function createStandbyEnding({ finish, listOthers }: Parts): EndAtStandby
  */
 export async function endAtServer(
   name: string,
-  { database: { sql }, answers }: AskedServer,
+  server: AskedServer,
   primary: Mark,
   logins: readonly LeftLogin[],
   done: Set<string>,
@@ -70,17 +69,17 @@ export async function endAtServer(
   const until = performance.now() + waitMs
   try {
     for (;;) {
-      const seen = await answers.ask(() => look(sql, primary, logins))
+      const seen = await server.ask((sql) => look(sql, primary, logins))
       if (seen === silence) return 'silent'
       if (!seen.isSame) return undefined
       const keyOf = ({ oid, left }: LeftLogin) => [name, seen.started, oid, left].join(' ')
       const late = logins.filter((_, at) => !seen.replayed[at])
       const ready = logins.filter((login) => !late.includes(login) && !done.has(keyOf(login)))
-      const end = async () => {
+      const end = async (sql: Sql) => {
         await endShown(sql, late)
         return ready.length === 0 ? [] : await endAll(sql, ready)
       }
-      const open = await answers.ask(end, endingMs)
+      const open = await server.ask(end, endingMs)
       if (open === silence) return 'silent'
       for (const login of late) done.delete(keyOf(login))
       if (open.length === 0) for (const login of ready) done.add(keyOf(login))

@@ -1,9 +1,9 @@
 import type { Database } from '../../db/database.ts'
 import type { Sql } from '../../db/sql.ts'
+import { within } from '../../kernel/jobs.ts'
 import { codeOf, sqlstate } from '../../kernel/sqlstate.ts'
 import { findGuard } from '../read/find-guard.ts'
 import { readMaskVersion } from '../read/mask-version.ts'
-import { type AwaitedAnswers, silence } from './awaited-answers.ts'
 
 /** The end of the primary's log at some time. */
 export interface Mark {
@@ -12,10 +12,38 @@ export interface Mark {
   readonly timeline: number
 }
 
-/** A server that may be a standby. */
-export interface AskedServer {
-  readonly database: Database
-  readonly answers: AwaitedAnswers
+/** The server does not answer in time. */
+export const silence = Symbol('silence')
+
+const limitMs = 2_000
+const restMs = 5_000
+
+/**
+ * A server that may be a standby. Once it has left a question without an answer, it is not asked for a while: callers do
+ * not wait.
+ */
+export class AskedServer {
+  readonly #sql: Sql
+  #silentUntil = 0
+
+  constructor({ sql }: Pick<Database, 'sql'>) {
+    this.#sql = sql
+  }
+
+  get isSilent(): boolean {
+    return performance.now() < this.#silentUntil
+  }
+
+  /** Rejects as the question does. */
+  async ask<T>(question: (sql: Sql) => PromiseLike<T>, waitMs = limitMs): Promise<T | typeof silence> {
+    if (this.isSilent) return silence
+    const answer = Promise.resolve(question(this.#sql)).then((value) => ({ value }))
+    // A caller that has gone hears of no failure.
+    answer.catch(() => {})
+    const first = await within(waitMs, answer)
+    if (!first) this.#silentUntil = performance.now() + restMs
+    return first ? first.value : silence
+  }
 }
 
 /** The place to insert at: what was committed without waiting for the disk stands before it too. */
@@ -33,18 +61,18 @@ export async function readMark({ sql }: Database): Promise<Mark> {
  * follow a primary that was replaced.
  */
 export async function askReplayed(
-  { answers, database: { sql } }: AskedServer,
+  server: AskedServer,
   { system, timeline }: Mark,
   lsns: readonly string[],
   waitMs?: number,
 ): Promise<readonly boolean[] | undefined> {
-  const read = () => sql<{ isFollower: boolean; replayed: boolean[] }[]>`
+  const read = (sql: Sql) => sql<{ isFollower: boolean; replayed: boolean[] }[]>`
     select pg_is_in_recovery() and (select system_identifier::text from pg_control_system()) = ${system}
         and greatest((select timeline_id from pg_control_checkpoint()),
           (select min_recovery_end_timeline from pg_control_recovery())) >= ${timeline}::int as "isFollower",
       array(select coalesce(pg_last_wal_replay_lsn() >= lsn::pg_lsn, false)
         from unnest(${lsns}::text[]) with ordinality as w(lsn, at) order by at) as replayed`
-  const rows = await answers.ask(async () => await read(), waitMs).catch(() => [])
+  const rows = await server.ask(read, waitMs).catch(() => [])
   const row = rows === silence ? undefined : rows[0]
   return row?.isFollower ? row.replayed : undefined
 }

@@ -1,14 +1,14 @@
 import type { Note } from '../../contracts/note.ts'
 import type { Database } from '../../db/database.ts'
 import { isSamePlace, type Place } from '../../db/database-url.ts'
-import { AwaitedAnswers, silence } from './awaited-answers.ts'
 import {
-  type AskedServer,
+  AskedServer,
   askReplayed,
   type Mark,
   readLastChange,
   readMark,
   readStandings,
+  silence,
 } from './read-replay.ts'
 import {
   endAtStandby,
@@ -38,16 +38,16 @@ interface Source {
   find(databaseId: string): Promise<StandbyTarget | null>
 }
 
-interface Follower extends AskedServer {
+interface Follower {
   readonly key: string
   /** `127.0.0.1:5432` */
   readonly name: string
+  readonly database: Database
+  readonly server: AskedServer
   /** An end of the primary's log that it has not replayed at the last look, and when that was read. */
   mark: { readonly at: number; readonly lsn: string } | null
   /** All that the primary had written then is replayed. */
   caughtUpAt: number
-  /** Since when it lacks a change of masks; null: it has them all. */
-  behindSince: number | null
 }
 
 export interface StandbyLook {
@@ -62,8 +62,6 @@ const mostLagMs = 5_000
 const loginWaitMs = 1_000
 /** The next turn waits so long for a standby of this one. */
 const replayWaitMs = 1_000
-/** One that lacks a change of masks for longer serves no sessions, and the change counts without it. */
-const mostBehindMs = 7_000
 const pollMs = 25
 
 /** The record's list of sessions that may hold raw rows. */
@@ -127,46 +125,32 @@ export class Standbys {
   }
 
   /**
-   * Why the last change of masks is pending, of whichever node, until the standbys have replayed it. Those that take
-   * too long serve no sessions of the gateway any more: a note tells of them. Ends the sessions at standbys that the
-   * record lists.
+   * Why the last change of masks is pending, of whichever node, until the standbys have replayed it. Ends the sessions at
+   * standbys that the record lists.
    */
   async judge(
     databaseId: string,
     target: StandbyTarget | undefined,
     primary: Database,
     { schema, open }: OpenRecord,
-  ): Promise<{ readonly pending: string | null; readonly notes: readonly Note[] }> {
+  ): Promise<{ readonly pending: string; readonly notes: readonly Note[] }> {
     const places = target?.standbyPlaces ?? []
-    if (!target || places.every((place) => isAt(primary.primary(), place)))
-      return { pending: null, notes: [] }
+    if (!target || places.every((place) => isAt(primary.primary(), place))) return { pending: '', notes: [] }
     const mark = await readMark(primary)
-    const until = performance.now() + replayWaitMs
     const servers = await Promise.all(
       places.map(async (place) => {
         const follower = this.#follow(databaseId, target, place)
         const entries = open.filter((entry) => entry.place === follower.name)
-        // The primary may be one of them by another name; an open cursor may hold up the replay.
-        const isPrimary = isAt(primary.primary(), place)
-        const first = isPrimary ? 'replayed' : await readReplay(follower, primary, mark, 0)
-        if (first === 'behind') await endSessions(follower, entries, false)
-        const replay = first === 'behind' ? await readReplay(follower, primary, mark, until) : first
-        const ending = await endSessions(follower, entries, replay === 'replayed' || replay === 'unknown')
-        return { follower, replay, ...ending }
+        // The primary may be one of them by another name.
+        const of = isAt(primary.primary(), place) ? null : primary
+        return { name: follower.name, ...(await compare(follower, of, mark, entries)) }
       }),
     )
     const here = open.filter(({ place }) => place === undefined)
     await replaceOpen(primary.sql, schema, open, [...here, ...servers.flatMap((one) => one.open)])
-    const behind = servers.flatMap(({ follower, replay }) => {
-      const isBehind = replay === 'behind' || replay === 'silent'
-      follower.behindSince = isBehind ? (follower.behindSince ?? performance.now()) : null
-      return isBehind ? [{ ...follower, replay }] : []
-    })
-    const isGivenUp = ({ behindSince }: Follower) => performance.now() - (behindSince ?? 0) > mostBehindMs
-    const [late, givenUp] = [behind.filter((one) => !isGivenUp(one)), behind.filter(isGivenUp)]
     return {
-      pending: late.length === 0 ? null : late.map(describeBehind).join(' '),
-      notes: [...servers.flatMap(({ notes }) => notes), ...givenUp.map(noteBehind)],
+      pending: servers.flatMap(describeBehind).join(' '),
+      notes: servers.flatMap(({ notes }) => notes),
     }
   }
 
@@ -175,7 +159,7 @@ export class Standbys {
     // The primary of one host is not known by its place.
     const servers = target.places.length > 1 ? target.places : []
     const others = servers.filter((place) => !isAt(primary.primary(), place))
-    return new Map(others.map((place) => [nameOf(place), this.#follow(databaseId, target, place)]))
+    return new Map(others.map((place) => [nameOf(place), this.#follow(databaseId, target, place).server]))
   }
 
   async close(): Promise<void> {
@@ -191,10 +175,10 @@ export class Standbys {
     const known = this.#followers.get(key)
     if (known?.key === target.key) return known
     void known?.database.close()
+    const database = target.connectTo(place)
     const follower: Follower = {
-      ...{ key: target.key, name: nameOf(place), database: target.connectTo(place) },
-      ...{ answers: new AwaitedAnswers(), mark: null, behindSince: null },
-      caughtUpAt: Number.NEGATIVE_INFINITY,
+      ...{ key: target.key, name: nameOf(place), database, server: new AskedServer(database) },
+      ...{ mark: null, caughtUpAt: Number.NEGATIVE_INFINITY },
     }
     this.#followers.set(key, follower)
     return follower
@@ -204,32 +188,42 @@ export class Standbys {
 async function isClose(follower: Follower, { lsn, ...mark }: Mark): Promise<boolean> {
   const now = performance.now()
   const last = follower.mark ?? { at: now, lsn }
-  const [hasLast, hasAll] = (await askReplayed(follower, { lsn, ...mark }, [last.lsn, lsn])) ?? []
+  const [hasLast, hasAll] = (await askReplayed(follower.server, { lsn, ...mark }, [last.lsn, lsn])) ?? []
   if (hasLast) follower.caughtUpAt = hasAll ? now : last.at
   follower.mark = hasAll ? null : hasLast ? { at: now, lsn } : last
   return performance.now() - follower.caughtUpAt < mostLagMs
 }
 
-/** Unknown for a server that cannot be asked, or that follows another primary: no session is sent there. */
-async function readReplay(follower: Follower, primary: Database, mark: Mark, until: number): Promise<Replay> {
-  const { database, answers } = follower
-  for (;;) {
-    if ((await askReplayed(follower, mark, [])) === undefined) return answers.isSilent ? 'silent' : 'unknown'
-    // Each time anew: the standby may have replayed a later change meanwhile.
-    const change = await readLastChange(primary.sql)
-    // A statement that the replay cancels, or keeps waiting, has shown nothing.
-    const shown = await answers.ask(() => readLastChange(database.sql)).catch(() => undefined)
-    if (shown === change) return 'replayed'
-    if (shown === silence) return 'silent'
-    if (performance.now() > until) return 'behind'
-    await pause()
+/** Waits for the replay, and ends sessions all the time: an open cursor may hold it up. No `primary`: it is there. */
+async function compare(
+  follower: Follower,
+  primary: Database | null,
+  mark: Mark,
+  entries: readonly OpenEntry[],
+): Promise<LeftOpen & { readonly replay: Replay }> {
+  for (const until = performance.now() + replayWaitMs; ; await pause()) {
+    const replay = primary ? await readReplay(follower, primary, mark) : 'replayed'
+    const isReplayed = replay === 'replayed' || replay === 'unknown'
+    const ending = await endSessions(follower, entries, isReplayed)
+    if (replay !== 'behind' || performance.now() > until) return { replay, ...ending }
   }
+}
+
+/** Unknown for a server that cannot be asked, or that follows another primary: no session is sent there. */
+async function readReplay({ server }: Follower, primary: Database, mark: Mark): Promise<Replay> {
+  if ((await askReplayed(server, mark, [])) === undefined) return server.isSilent ? 'silent' : 'unknown'
+  // Each time anew: the standby may have replayed a later change meanwhile.
+  const change = await readLastChange(primary.sql)
+  // A statement that the replay cancels, or keeps waiting, has shown nothing.
+  const shown = await server.ask(readLastChange).catch(() => undefined)
+  if (shown === silence) return 'silent'
+  return shown === change ? 'replayed' : 'behind'
 }
 
 async function awaitReplay(follower: Follower, mark: Mark): Promise<boolean> {
   const until = performance.now() + loginWaitMs
   for (;;) {
-    const [isThere] = (await askReplayed(follower, mark, [mark.lsn], loginWaitMs)) ?? []
+    const [isThere] = (await askReplayed(follower.server, mark, [mark.lsn], loginWaitMs)) ?? []
     if (isThere) follower.caughtUpAt = performance.now()
     if (isThere || isThere === undefined || performance.now() > until) return isThere ?? false
     await pause()
@@ -238,14 +232,14 @@ async function awaitReplay(follower: Follower, mark: Mark): Promise<boolean> {
 
 /** Entries of a server that cannot be asked stay. */
 async function endSessions(
-  { name, database, answers }: Follower,
+  { name, server }: Follower,
   entries: readonly OpenEntry[],
   isReplayed: boolean,
 ): Promise<LeftOpen> {
   if (entries.length === 0) return { notes: [], open: [] }
   const unasked = noteUnasked(name, entries)
-  const ending = await answers
-    .ask(() => endAtStandby(database, name, entries, isReplayed))
+  const ending = await server
+    .ask((sql) => endAtStandby({ sql }, name, entries, isReplayed))
     .catch(() => unasked)
   return ending === silence ? unasked : ending
 }
@@ -258,21 +252,12 @@ const nameOf = ({ host, port }: Place) => `${host}:${port}`
 
 const pause = () => new Promise((resolve) => setTimeout(resolve, pollMs))
 
-interface Behind {
-  readonly name: string
-  readonly replay: Replay
-}
-
-function describeBehind({ name, replay }: Behind): string {
-  const fault = replay === 'silent' ? 'does not answer, and may not have replayed' : 'has not replayed'
-  return `The standby ${name} ${fault} the last change of masks.`
-}
-
 /** The gateway sends no sessions there. Clients that connect to it by themselves are not in our hands. */
-function noteBehind(behind: Behind): Note {
-  const effect =
-    'The gateway uses it no more; clients that connect to it directly may read raw values until it has.'
-  return { code: 'StandbyBehind', target: behind.name, message: `${describeBehind(behind)} ${effect}` }
+function describeBehind({ name, replay }: { readonly name: string; readonly replay: Replay }): string[] {
+  if (replay !== 'behind' && replay !== 'silent') return []
+  const fault = replay === 'silent' ? 'does not answer, and may not have replayed' : 'has not replayed'
+  const advice = 'Where it is not in service any more, remove it from the hosts of the binding.'
+  return [`The standby ${name} ${fault} the last change of masks. ${advice}`]
 }
 
 function isAt(primary: Place | undefined, place: Place): boolean {

@@ -196,7 +196,6 @@ export class Turns {
     const target = connections.targetOf(databaseId)
     const record = { schema: snapshot.guard.schema, open: left.open }
     const lag = await standbys.judge(databaseId, target, database, record)
-    if (lag.pending !== null) this.#parts.auditAfter(databaseId, portionMs)
     await room.logins.sweep(database, { ...settled, left: atStandbys.left })
     const judgement = judge.judgeUnfinished(result, blockers)
     const servers = database.strangers().map(judge.noteForeignServer)

@@ -4,8 +4,7 @@ import { after, before, describe } from 'node:test'
 import pg from 'pg'
 import { type Database, openDatabase } from '../../../src/db/database.ts'
 import { describeFault, endAtServer } from '../../../src/logins/end-at-standbys.ts'
-import { AwaitedAnswers } from '../../../src/masks/control/awaited-answers.ts'
-import { readMark } from '../../../src/masks/control/read-replay.ts'
+import { AskedServer, readMark } from '../../../src/masks/control/read-replay.ts'
 import { NetworkLink } from '../../cluster/proxy.ts'
 import { useBoundPair } from '../../support/bound-pair.ts'
 import { clause } from '../../support/clause.ts'
@@ -103,7 +102,7 @@ describe('sessions of login roles at standbys', () => {
     const due = [{ oid: login?.oid ?? 0, left: mark.lsn }]
     const done = new Set<string>()
     const ask = (database: Database, primaryMark = mark) =>
-      endAtServer('standby:1', { database, answers: new AwaitedAnswers() }, primaryMark, due, done)
+      endAtServer('standby:1', new AskedServer(database), primaryMark, due, done)
     return { ask, mark }
   }
 
@@ -188,7 +187,7 @@ describe('sessions of login roles at standbys', () => {
       const url = `postgres://standby_plain:secret@127.0.0.1:${pair().standby.port}/people`
       const plain = openDatabase({ url, poolSize: 1, searchPath: 'public' })
       const ask = (database: Database, primaryMark = mark) =>
-        endAtServer('standby:1', { database, answers: new AwaitedAnswers() }, primaryMark, due, new Set())
+        endAtServer('standby:1', new AskedServer(database), primaryMark, due, new Set())
       try {
         const left = await waitUntil('the standby has replayed', async () => {
           const fault = await ask(plain)

@@ -103,7 +103,6 @@ const complete: ReadonlySet<Note['code']> = new Set([
   'LoginRole',
   'MappedRole',
   'OpenSession',
-  'StandbyBehind',
   'ForeignServer',
   'Locked',
   'NotClosed',
