@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { fillDirectory } from './directory.ts'
 import type { useGateway } from './gateway.ts'
+import { promised } from './wait-until.ts'
 
 type Gateway = ReturnType<typeof useGateway>
 
@@ -72,8 +73,8 @@ export async function endedBy(
     code ??= error.code
   })
   const end = new Promise((resolve) => client.once('end', resolve))
-  await inTime(change(), answerMs, 'the change is not answered')
-  await inTime(end, withinMs, 'the session goes on')
+  await inTime(change(), promised(answerMs), 'the change is not answered')
+  await inTime(end, promised(withinMs), 'the session goes on')
   return code
 }
 

@@ -5,17 +5,26 @@ interface Patience {
   readonly everyMs?: number
 }
 
+/**
+ * The time within which a thing that is promised within `ms` must happen. `npm test`, where machines are busy, gives it more, and
+ * `npm run test:all` holds the promise.
+ */
+export function promised(ms: number): number {
+  return process.env.MASQUERADE_TEST_ALL ? ms : 5 * ms
+}
+
 /** Resolves with what `look` returns as soon as that is truthy. Fails when it is not in time. */
 export async function waitUntil<T>(
   what: string,
   look: () => T | Promise<T>,
   { withinMs = 30_000, everyMs = 25 }: Patience = {},
 ): Promise<T> {
-  const deadline = performance.now() + withinMs
+  const deadline = performance.now() + promised(withinMs)
   for (;;) {
     const seen = await look()
     if (seen) return seen
-    if (performance.now() > deadline) throw new Error(`${what}: not within ${withinMs / 1000} seconds`)
+    if (performance.now() > deadline)
+      throw new Error(`${what}: not within ${promised(withinMs) / 1000} seconds`)
     await setTimeout(everyMs)
   }
 }
@@ -26,7 +35,7 @@ export async function retryUntil<T>(
   passes: (error: unknown) => boolean = () => true,
   { withinMs = 30_000, everyMs = 25 }: Patience = {},
 ): Promise<T> {
-  const deadline = performance.now() + withinMs
+  const deadline = performance.now() + promised(withinMs)
   for (;;)
     try {
       return await attempt()

@@ -172,6 +172,12 @@ describe('what breaks while a client is in the middle of something', () => {
           const client = await open()
           const pid = await begin(client)
           await enter(client)
+          // A request to cancel that overtakes its statement does nothing.
+          if (situation === 'a statement')
+            await waitUntil('the statement runs', async () => {
+              const [found] = await admin.sql`select state from pg_stat_activity where pid = ${pid}`
+              return found?.state === 'active'
+            })
           client.stream.resetAndDestroy()
           assert.ok(await isGone(pid))
           assert.equal(await countLeft(), 0)
