@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { before, describe, test } from 'node:test'
+import { before, describe, it } from 'node:test'
 import pg from 'pg'
 import type { Page } from 'playwright-core'
 import { scopeIn } from '../../portal/src/shell/search.ts'
@@ -9,7 +9,15 @@ import { fillDirectory } from '../support/directory.ts'
 import { findProgram } from '../support/find-program.ts'
 import { addPerson, type Person } from '../support/issuer.ts'
 import { ended } from '../support/people.ts'
-import { checkAccessible, follow, shopPage, shopPath, skipReason, usePortal } from '../support/portal.ts'
+import {
+  checkAccessible,
+  follow,
+  shopPage,
+  shopPath,
+  skipReason,
+  walk as test,
+  usePortal,
+} from '../support/portal.ts'
 import { runProgram } from '../support/programs.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
@@ -56,7 +64,7 @@ describe('journeys through rights in the portal', { skip: skipReason ?? false },
     await page.getByRole('link', { name }).waitFor()
   }
 
-  test('a group is made, nested and mapped, and its member comes in by psql; once removed, the session ends', async () => {
+  it('a group is made, nested and mapped, and its member comes in by psql; once removed, the session ends', async () => {
     const name = `Shop readers ${randomUUID().slice(0, 6)}`
     await using opened = await portal.open(portal.administrator(), '/groups')
     const { page } = opened

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
+import { describe, it } from 'node:test'
 import pg from 'pg'
 import { clause } from '../support/clause.ts'
 import { addPerson } from '../support/issuer.ts'
@@ -10,6 +10,7 @@ import {
   shopPath,
   signIn,
   skipReason,
+  walk as test,
   usePortal,
 } from '../support/portal.ts'
 import { waitUntil } from '../support/wait-until.ts'
@@ -19,7 +20,7 @@ const policy = `${shopPath}/dataMaskingPolicies/Default`
 describe('the pages of a database', { skip: skipReason ?? false }, () => {
   const portal = usePortal()
 
-  test('a column is masked with a live preview, impact and statements', async () => {
+  it('a column is masked with a live preview, impact and statements', async () => {
     const { id } = portal.administrator()
     await portal.send('PUT', policy, { properties: { dataMaskingState: 'Enabled', exemptPrincipals: id } })
     const role = await portal.shop().createRole('reader')

@@ -1,8 +1,16 @@
 import assert from 'node:assert/strict'
-import { before, describe, test } from 'node:test'
+import { before, describe } from 'node:test'
 import { clause } from '../support/clause.ts'
 import { addPerson, type Person } from '../support/issuer.ts'
-import { checkAccessible, shopPage, shopPath, signIn, skipReason, usePortal } from '../support/portal.ts'
+import {
+  checkAccessible,
+  shopPage,
+  shopPath,
+  signIn,
+  skipReason,
+  walk as test,
+  usePortal,
+} from '../support/portal.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
 const policy = `${shopPath}/dataMaskingPolicies/Default`

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { before, describe, test } from 'node:test'
+import { before, describe, it } from 'node:test'
 import { clause } from '../support/clause.ts'
 import { fillDirectory, type TestDirectory } from '../support/directory.ts'
 import { addPerson } from '../support/issuer.ts'
-import { checkAccessible, skipReason, usePortal } from '../support/portal.ts'
+import { checkAccessible, skipReason, walk as test, usePortal } from '../support/portal.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
 describe('people and groups in the portal', { skip: skipReason ?? false }, () => {
@@ -99,7 +99,7 @@ describe('people and groups in the portal', { skip: skipReason ?? false }, () =>
     await page.getByRole('link', { name: 'Crowd 0303' }).waitFor({ state: 'detached' })
   })
 
-  test('creates, edits, deletes and restores a person', async () => {
+  it('creates, edits, deletes and restores a person', async () => {
     const name = `grace-${randomUUID().slice(0, 6)}`
     await using opened = await portal.open(portal.administrator(), '/people')
     const { page } = opened

@@ -1,10 +1,18 @@
 import assert from 'node:assert/strict'
-import { before, describe, test } from 'node:test'
+import { before, describe } from 'node:test'
 import type { Page } from 'playwright-core'
 import { clause } from '../support/clause.ts'
 import { fillDirectory } from '../support/directory.ts'
 import { addPerson, type Person } from '../support/issuer.ts'
-import { checkAccessible, follow, shopPage, shopPath, skipReason, usePortal } from '../support/portal.ts'
+import {
+  checkAccessible,
+  follow,
+  shopPage,
+  shopPath,
+  skipReason,
+  walk as test,
+  usePortal,
+} from '../support/portal.ts'
 
 const directoryHint = /Ask an administrator for the role Directory Readers\./
 

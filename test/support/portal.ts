@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { after, before } from 'node:test'
+import { after, before, test } from 'node:test'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { ensurePortal } from '../../src/portal/build-portal.ts'
 import { findProgram } from './find-program.ts'
@@ -167,6 +167,12 @@ interface Look {
 }
 
 const isAll = process.env.MASQUERADE_TEST_ALL !== undefined
+
+/** A walk through pages that other tests open as well, in `npm run test:all`. */
+export function walk(name: string, run: () => Promise<void>): void {
+  test(name, { skip: isAll ? false : 'in npm run test:all' }, run)
+}
+
 const wide: Look = { width: 1440, colorScheme: 'light' }
 const narrow: Look = { width: 360, colorScheme: 'dark' }
 const allLooks: readonly Look[] = [1440, 768, 360].flatMap((width) => [

@@ -22,6 +22,8 @@ describe('a gateway behind proxies', () => {
   let target: TestDatabase
   let gateway: Gateway
   let workers: Gateway
+  /** Soon gives up on clients that do not say enough. */
+  let hasty: Gateway
   /** Where the sessions came from that logged in, oldest first. */
   const from: string[] = []
   const proxies: Server[] = []
@@ -30,12 +32,14 @@ describe('a gateway behind proxies', () => {
     const ports = { recordSession: async (session: { from: string }) => void from.push(session.from) }
     const limits = { proxies: ['127.0.0.1', '10.0.0.0/8'] }
     gateway = await openBareGateway(target.database, target.url, limits, {}, { ports })
+    hasty = await openBareGateway(target.database, target.url, { ...limits, startupMs: 2_000 }, {}, { ports })
     workers = await openBareGateway(target.database, target.url, limits, {}, { ports, workers: 2 })
   })
   after(async () => {
     for (const proxy of proxies) proxy.close()
     await gateway?.close(1000)
     await workers?.close(1000)
+    await hasty?.close(1000)
     await target?.[Symbol.asyncDispose]()
   })
 
@@ -97,7 +101,7 @@ describe('a gateway behind proxies', () => {
         ['one that is too long', writeProxyHeader(client, { more: Buffer.alloc(60_000) })],
       ]
       for (const [what, header, localAddress] of refused)
-        await assert.rejects(logIn(await openProxy(header, localAddress)), Error, what)
+        await assert.rejects(logIn(await openProxy(header, localAddress, hasty)), Error, what)
       assert.equal(from.length, count)
     },
   )
