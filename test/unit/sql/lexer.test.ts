@@ -6,6 +6,7 @@ import { checkText, statementLimits } from '../../../src/sql/limits.ts'
 import { maskEscapes } from '../../../src/sql/mask-escapes.ts'
 import { shorten } from '../../../src/sql/shorten.ts'
 import { clause } from '../../support/clause.ts'
+import { runs } from '../../support/runs.ts'
 import { anyText, bomb } from './sql-grammar.ts'
 
 function lex(
@@ -68,7 +69,7 @@ describe('the lexer', () => {
         }
         if (isCertain) assert.match(text.slice(end), /^(?:\s|--|\/\*|$)/)
       }),
-      { numRuns: 2_000 },
+      { numRuns: runs(200) },
     )
   })
 
@@ -83,7 +84,7 @@ describe('the lexer', () => {
         )
         assert.deepEqual(bytes, { ...letters, tokens: placed })
       }),
-      { numRuns: 1_000 },
+      { numRuns: runs(100) },
     )
   })
 
@@ -95,7 +96,7 @@ describe('the lexer', () => {
         const short = shorten(text)
         if (short) assert.ok(short.text.length < text.length)
       }),
-      { numRuns: 500 },
+      { numRuns: runs(50) },
     )
   })
 })

@@ -8,6 +8,7 @@ import { parseStatements } from '../../../src/sql/parse.ts'
 import { SteadyParser } from '../../../src/sql/parser-instance.ts'
 import { SqlRefusal } from '../../../src/sql/refusal.ts'
 import { resolveReferences } from '../../../src/sql/resolve.ts'
+import { runs } from '../../support/runs.ts'
 import { anyText, bomb } from './sql-grammar.ts'
 
 const noCatalog = { locate: () => ({}) }
@@ -46,7 +47,7 @@ describe('limits', () => {
   test('whatever text comes, nothing but a refusal is thrown', () => {
     fc.assert(
       fc.property(anyText, (text) => void read(text, statementLimits)),
-      { numRuns: 2_000 },
+      { numRuns: runs(200) },
     )
     isAlive()
   })
@@ -57,7 +58,7 @@ describe('limits', () => {
         read(text, limits)
         isAlive()
       }),
-      { numRuns: 200 },
+      { numRuns: runs(20) },
     )
   })
 
@@ -78,7 +79,7 @@ describe('limits', () => {
         read(`select ${pieces.join('')}1${close.toReversed().join('')}`, viewLimits)
         isAlive()
       }),
-      { numRuns: 50 },
+      { numRuns: runs(20) },
     )
   })
 

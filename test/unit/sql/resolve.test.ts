@@ -6,6 +6,7 @@ import { findNameEnd } from '../../../src/sql/name-end.ts'
 import { parseStatements } from '../../../src/sql/parse.ts'
 import { SqlRefusal } from '../../../src/sql/refusal.ts'
 import { resolveReferences } from '../../../src/sql/resolve.ts'
+import { runs } from '../../support/runs.ts'
 import { statement } from './sql-grammar.ts'
 
 const catalog = {
@@ -77,7 +78,7 @@ describe('references', () => {
             assert.equal(units.slice(at, findNameEnd(units, at, path.length)), path.join('.'))
         }
       }),
-      { numRuns: 1_000 },
+      { numRuns: runs(300) },
     )
     assert.ok(names > 500, `${names} names`)
   })

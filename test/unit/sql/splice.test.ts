@@ -11,6 +11,7 @@ import {
   placeInSpliced,
   type Splice,
 } from '../../../src/sql/splice.ts'
+import { runs } from '../../support/runs.ts'
 import { anyText } from './sql-grammar.ts'
 
 /** A text and splices that do not touch each other. */
@@ -37,7 +38,7 @@ describe('splicing', () => {
       fc.property(fc.uint8Array(), (bytes) =>
         assert.deepEqual(join(Buffer.from(bytes), []), Buffer.from(bytes)),
       ),
-      { numRuns: 500 },
+      { numRuns: runs(50) },
     )
     fc.assert(
       fc.property(anyText, (text) => {
@@ -50,7 +51,7 @@ describe('splicing', () => {
           if (!(error instanceof SqlRefusal)) throw error
         }
       }),
-      { numRuns: 500 },
+      { numRuns: runs(50) },
     )
   })
 
@@ -68,7 +69,7 @@ describe('splicing', () => {
         }
         assert.equal(placeInSpliced(splices, text.length), joined.length)
       }),
-      { numRuns: 1_000 },
+      { numRuns: runs(100) },
     )
   })
 
@@ -92,7 +93,7 @@ describe('splicing', () => {
           assert.ok(position >= 1 && position <= text.length + 1)
         }
       }),
-      { numRuns: 1_000 },
+      { numRuns: runs(100) },
     )
   })
 
@@ -101,7 +102,7 @@ describe('splicing', () => {
       fc.property(spliced, ({ splices }) => {
         assert.deepEqual(orderSplices([...splices.toReversed(), ...splices]), splices)
       }),
-      { numRuns: 300 },
+      { numRuns: runs(30) },
     )
   })
 })
