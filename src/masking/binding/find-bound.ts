@@ -99,7 +99,7 @@ export async function listBoundNames(sql: Query, tenantId: string): Promise<Boun
     order by lower(server_name), lower(masked_database.name), key`
 }
 
-/** A query for every bound database (id, resource_id, key, policy), to be put into a larger statement. */
+/** A query for every bound database (id, resource_id, key, binding, policy), to be put into a larger statement. */
 export function selectBound(sql: Query): Fragment {
   return sql`${selectEvery(sql)} where binding is not null`
 }
@@ -108,7 +108,7 @@ export function selectBound(sql: Query): Fragment {
 export function selectEvery(sql: Query): Fragment {
   const rules = sql`from masking_rule r where r.database_id = masked_database.id`
   return sql`
-    select id, key, '/subscriptions/' || subscription_id || '/resourceGroups/' || resource_group
+    select id, key, binding_version::text as binding, '/subscriptions/' || subscription_id || '/resourceGroups/' || resource_group
       || '/providers/Vendor.Sql/servers/' || server_name || '/databases/' || name as resource_id,
       jsonb_build_object('isBound', binding is not null, 'state', policy_state, 'isChosen', policy_state_chosen,
         'mode', policy_mode, 'hasRules', exists (select ${rules})) as policy, (select count(*) ${rules}) as rules

@@ -62,8 +62,10 @@ export class Connections {
     this.#onChange = onChange
   }
 
-  /** Null: the database is not bound. */
-  async open(databaseId: string): Promise<Database | null> {
+  /** Null: the database is not bound. `key`: the version of its binding, where that was read just now. */
+  async open(databaseId: string, key?: string | null): Promise<Database | null> {
+    const known = this.#connections.get(databaseId)
+    if (known && known.target.key === key) return known.database
     const { database, closing } = await this.#renew(databaseId)
     // An operator may drop the database next, which a session of ours would refuse.
     if (!database) await closing
@@ -89,8 +91,8 @@ export class Connections {
    * For changes. Refuses (`Unfit`) a server that shows samples of hidden columns: masks there would only look safe. A
    * binding that logs in for the first time passes all checks of a PUT, which could not make them without a login.
    */
-  async openFit(databaseId: string): Promise<Database | null> {
-    const database = await this.open(databaseId)
+  async openFit(databaseId: string, key?: string | null): Promise<Database | null> {
+    const database = await this.open(databaseId, key)
     const connection = this.#connections.get(databaseId)
     if (!connection || connection.isFit) return database
     const { sql } = connection.database
@@ -135,6 +137,12 @@ export class Connections {
     const key = this.#keys.get(database)
     if (key === undefined) throw new Error('connections of no binding')
     return key
+  }
+
+  /** A connection that can be used; it may be to a former binding, until the store is asked. */
+  recall(databaseId: string): Database | undefined {
+    const connection = this.#connections.get(databaseId)
+    return connection?.isFit ? connection.database : undefined
   }
 
   /** The binding of an open database. */

@@ -13,7 +13,13 @@ import type { LoginNeeds, LoginOutcome, LoginRoom } from './login-port.ts'
 import { PolicyReader } from './policy-reader.ts'
 import type { Source } from './source.ts'
 import { Standbys } from './standbys.ts'
-import { type DueDatabase, type Report, type StateStore, unenforcedChange } from './states/state-store.ts'
+import {
+  type BeforeTurn,
+  type DueDatabase,
+  type Report,
+  type StateStore,
+  unenforcedChange,
+} from './states/state-store.ts'
 import { type Taken, Turns } from './take-turns.ts'
 import { CatalogWatch, readSeen } from './watch-catalogs.ts'
 
@@ -75,7 +81,8 @@ export class Controller {
     this.#connections = connections
     this.standbys = new Standbys(this, source)
     const read = async (databaseId: string, guard: string | null) => {
-      const database = await connections.openFit(databaseId)
+      // Asking the store each time would take longer than the reading.
+      const database = connections.recall(databaseId)
       return database ? readSeen(database.sql, guard) : { activity: null, hasDrift: false }
     }
     this.#catalogs = new CatalogWatch({ auditEveryMs, read, audit })
@@ -247,10 +254,9 @@ export class Controller {
 
   /** A turn at a former binding, whose server may hang, delays none at the next one. */
   async #takeTurn(databaseId: string, asked: Occasion): Promise<Report | undefined> {
-    const database = await this.#connections.open(databaseId).catch(() => null)
-    const key = `${databaseId} ${database && this.#connections.keyOf(database)}`
-    const { report } = await this.#queue.request(key, asked, async (occasion) => {
-      const taken = await this.#turns.take(databaseId, occasion)
+    let known: BeforeTurn | undefined = await this.#options.states.readBeforeTurn(databaseId)
+    const turn = this.#queue.request(`${databaseId} ${known.binding}`, asked, async (occasion) => {
+      const taken = await this.#turns.take(databaseId, occasion, known)
       if (taken.hasChanged) this.#changed.add(databaseId)
       // A look that waits already is one for this turn, too.
       this.#looks.request(databaseId, async () =>
@@ -258,6 +264,8 @@ export class Controller {
       )
       return taken
     })
-    return report
+    // A turn that has waited reads it anew.
+    known = undefined
+    return (await turn).report
   }
 }

@@ -17,7 +17,7 @@ import type { Source } from './source.ts'
 import { listStandbys, type Standbys } from './standbys.ts'
 import { findCause, findMissing } from './states/find-cause.ts'
 import * as judge from './states/judge-unfinished.ts'
-import type { Report, StateStore } from './states/state-store.ts'
+import type { BeforeTurn, Report, StateStore } from './states/state-store.ts'
 import { type CatalogWatch, readActivity } from './watch-catalogs.ts'
 
 interface Parts {
@@ -87,10 +87,11 @@ export class Turns {
     this.#inTheWay.close()
   }
 
-  async take(databaseId: string, occasion: Occasion): Promise<Taken> {
+  /** `known`: read by the caller just now. */
+  async take(databaseId: string, occasion: Occasion, known?: BeforeTurn): Promise<Taken> {
     const { states, log, audit } = this.#parts
     try {
-      return await this.#enforce(databaseId, occasion)
+      return await this.#enforce(databaseId, occasion, known)
     } catch (error) {
       this.#enforced.delete(databaseId)
       const { state, reason, ended } = await findCause(error, databaseId, this.#parts, this.#inTheWay)
@@ -101,10 +102,10 @@ export class Turns {
     }
   }
 
-  async #enforce(databaseId: string, occasion: Occasion): Promise<Taken> {
+  async #enforce(databaseId: string, occasion: Occasion, known?: BeforeTurn): Promise<Taken> {
     const { states, connections, catalogs, room } = this.#parts
-    const { lastChange, notes: stored } = await states.readBeforeTurn(databaseId)
-    const database = await connections.openFit(databaseId)
+    const { lastChange, notes: stored, binding } = known ?? (await states.readBeforeTurn(databaseId))
+    const database = await connections.openFit(databaseId, binding)
     catalogs.forget(databaseId)
     if (!database) {
       await states.forget(databaseId)

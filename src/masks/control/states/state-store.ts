@@ -24,7 +24,7 @@ export interface Report {
 }
 
 /**
- * A query for the bound databases (id, resource_id, key, policy), which masking holds; part of larger statements
+ * A query for the bound databases (id, resource_id, key, binding, policy), which masking holds; part of larger statements
  * here.
  */
 export type BoundDatabases = (sql: Sql) => Fragment
@@ -40,6 +40,8 @@ export interface BeforeTurn {
   /** The number of the last change that is stored. Null: the database is not bound. */
   readonly lastChange: number | null
   readonly notes: readonly Note[]
+  /** The version of the binding. Null: the database is not bound. */
+  readonly binding: string | null
 }
 
 export interface DueDatabase {
@@ -113,8 +115,8 @@ function readsOf(sql: Sql, bound: BoundDatabases) {
     /** To be read before anything that a turn enforces. */
     async readBeforeTurn(databaseId: string): Promise<BeforeTurn> {
       const read = () => sql<BeforeTurn[]>`
-        select s.last_change as "lastChange", s.notes from enforcement_state s
-        where s.database_id = ${databaseId} and ${isBound}`
+        select s.last_change as "lastChange", s.notes, d.binding
+        from enforcement_state s join (${bound(sql)}) d on d.id = s.database_id where d.id = ${databaseId}`
       const [known] = await read()
       if (known) return known
       // A change finds the row from now on: the foreign key waits for changes under way, which have locked the
@@ -124,7 +126,7 @@ function readsOf(sql: Sql, bound: BoundDatabases) {
         select d.id, 'Pending', ${untouched.reason} from (${bound(sql)}) d where d.id = ${databaseId}
         on conflict (database_id) do nothing`
       const [row] = await read()
-      return row ?? { lastChange: null, notes: [] }
+      return row ?? { lastChange: null, notes: [], binding: null }
     },
 
     async isMaskedPlace(databaseId: string, place: string): Promise<boolean> {
