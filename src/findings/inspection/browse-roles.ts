@@ -1,13 +1,11 @@
 import type { RoleSight, RolesPage, RolesWanted } from '../../contracts/inspection.ts'
-import type { Database } from '../../db/database.ts'
 import { loginMarkPrefix } from '../../db/login-mark.ts'
-import type { Sql } from '../../db/sql.ts'
 import type { Tx } from '../../db/transaction.ts'
 import { twinOwnerPrefix } from '../../masks/names.ts'
 import type { Policy } from '../../masks/policy.ts'
 import { findGuard } from '../../masks/read/find-guard.ts'
 import { exemptions, readRoles } from '../../masks/read/roles.ts'
-import { isBrowsable, prepare } from './ordinary-tables.ts'
+import { isBrowsable, readsAll } from './ordinary-tables.ts'
 
 /**
  * What roles see of a table by their privileges, the role of exactly this name first; null: there is no such table.
@@ -15,24 +13,18 @@ import { isBrowsable, prepare } from './ordinary-tables.ts'
  * system and those that own twins.
  */
 export async function browseRoles(
-  database: Database,
-  readPolicy: (sql: Sql) => Promise<Pick<Policy, 'exemptRoles'>>,
+  tx: Tx,
+  { exemptRoles }: Pick<Policy, 'exemptRoles'>,
   wanted: RolesWanted,
 ): Promise<RolesPage | null> {
-  const { exemptRoles } = await readPolicy(database.sql)
-  return database.transaction(async (tx) => {
-    await prepare(tx)
-    const relation = await findRelation(tx, wanted)
-    if (!relation) return null
-    const exempt = exemptions(await readRoles(tx, relation.version), exemptRoles)
-    const found = await readSights(tx, relation, wanted)
-    const page = found.slice(0, wanted.limit)
-    const roles = page.map((sight) => ({
-      ...sight,
-      keepsRaw: sight.keepsRaw || exempt.includes(sight.role),
-    }))
-    return { roles, last: found.length > page.length ? (page.at(-1)?.role ?? null) : null }
-  })
+  const relation = await findRelation(tx, wanted)
+  if (!relation) return null
+  const exempt = exemptions(await readRoles(tx, relation.version), exemptRoles)
+  const found = await readSights(tx, relation, wanted)
+  const roles = found
+    .slice(0, wanted.limit)
+    .map((sight) => ({ ...sight, keepsRaw: sight.keepsRaw || exempt.includes(sight.role) }))
+  return { roles, last: found.length > roles.length ? (roles.at(-1)?.role ?? null) : null }
 }
 
 interface FoundRelation {
@@ -57,13 +49,7 @@ async function findRelation(tx: Tx, { schema, table }: RolesWanted): Promise<Fou
 }
 
 /** One more than the page holds. */
-async function readSights(
-  tx: Tx,
-  { oid, twin, version }: FoundRelation,
-  { search, after, limit }: RolesWanted,
-) {
-  const readsAll =
-    version >= 140000 ? tx`or pg_catalog.pg_has_role(r.oid, 'pg_read_all_data', 'USAGE')` : tx``
+async function readSights(tx: Tx, { oid, twin }: FoundRelation, { search, after, limit }: RolesWanted) {
   const readable = (relation: number | null) => tx`
     select a.attname from pg_catalog.pg_attribute a join pg_catalog.pg_class o on o.oid = a.attrelid
     where a.attrelid = ${relation}::int8::oid and a.attnum > 0 and not a.attisdropped
@@ -79,7 +65,7 @@ async function readSights(
         and (${after}::text is null or (r.rolname > ${after}::text::name and r.rolname <> ${search}::text))
       order by r.rolname <> ${search}::text, r.rolname limit ${limit + 1})
     select r.rolname::text as role, r.rolcanlogin as "canLogIn",
-      r.rolsuper or pg_catalog.pg_has_role(r.oid, c.relowner, 'USAGE') ${readsAll} as "keepsRaw",
+      r.rolsuper or pg_catalog.pg_has_role(r.oid, c.relowner, 'USAGE') or ${readsAll(tx)} as "keepsRaw",
       array(select x.attname::text from (${readable(oid)}) x) as "rawColumns",
       array(select x.attname::text from (${readable(twin)}) x
         where x.attname not in (${readable(oid)})) as "maskedColumns"

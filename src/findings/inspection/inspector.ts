@@ -7,6 +7,7 @@ import type {
 } from '../../contracts/inspection.ts'
 import type { Database } from '../../db/database.ts'
 import type { Sql } from '../../db/sql.ts'
+import type { Tx } from '../../db/transaction.ts'
 import { FewAtOnce } from '../../kernel/few-at-once.ts'
 import { fail } from '../../kernel/problem.ts'
 import { explainFailure } from '../../masks/explain-failure.ts'
@@ -18,6 +19,7 @@ import { findImpact } from '../impact/find-impact.ts'
 import { recommend } from '../recommendations/recommend.ts'
 import { browseColumns, browseTables, findColumns, findTwins } from './browse.ts'
 import { browseRoles } from './browse-roles.ts'
+import { glance } from './ordinary-tables.ts'
 import { preview } from './preview.ts'
 
 const mostLooks = 2
@@ -33,6 +35,10 @@ export interface InspectorOptions {
   claimantOf(databaseId: string): Claimant
 }
 
+/** Explains failures of the masked database by kind alone, and never with a value. */
+const refuse = (error: unknown) =>
+  fail('BoundDatabaseUnusable', { reason: explainFailure(error).reason }, { cause: error })
+
 /** Looks into masked databases for people, and changes nothing there. */
 export function createInspector({ connect, readPolicy, plan, claimantOf }: InspectorOptions) {
   const queue = new FewAtOnce(mostLooks, mostWaiting)
@@ -41,22 +47,14 @@ export function createInspector({ connect, readPolicy, plan, claimantOf }: Inspe
   const look = <A, T>({ databaseId, admit }: Look<A>, run: (database: Database, admitted: A) => Promise<T>) =>
     queue.run(databaseId, async () => {
       const admitted = await admit()
-      const found = await lookNow(databaseId, (database) => run(database, admitted))
+      const database = await connect(databaseId)
+      if (!database) fail('BoundDatabaseUnusable', { reason: 'it is not bound any more' })
+      const found = await run(database, admitted).catch(refuse)
       await admit()
       return found
     })
-
-  /** Explains failures of the masked database by kind alone, and never with a value. */
-  async function lookNow<T>(databaseId: string, run: (database: Database) => Promise<T>): Promise<T> {
-    const database = await connect(databaseId)
-    if (!database) fail('BoundDatabaseUnusable', { reason: 'it is not bound any more' })
-    try {
-      return await run(database)
-    } catch (error) {
-      const { reason } = explainFailure(error)
-      return fail('BoundDatabaseUnusable', { reason }, { cause: error })
-    }
-  }
+  const glanceAt = <T>(into: Look, run: (tx: Tx) => Promise<T>) =>
+    look(into, (database) => glance(database, run))
   const readOwn =
     ({ databaseId }: Look, proposed?: Proposal) =>
     (sql: Sql) =>
@@ -64,16 +62,17 @@ export function createInspector({ connect, readPolicy, plan, claimantOf }: Inspe
   return {
     /** For looks of other rooms. */
     look,
-    browseTables: (into: Look, wanted: TablesWanted) =>
-      look(into, (database) => browseTables(database, wanted)),
+    browseTables: (into: Look, wanted: TablesWanted) => glanceAt(into, (tx) => browseTables(tx, wanted)),
     findColumns: (into: Look, search: string, limit: number) =>
-      look(into, (database) => findColumns(database, search, limit)),
+      glanceAt(into, (tx) => findColumns(tx, search, limit)),
     browseColumns: (into: Look, schema: string, table: string) =>
-      look(into, (database) => browseColumns(database, schema, table)),
+      glanceAt(into, (tx) => browseColumns(tx, schema, table)),
     browseRoles: (into: Look, wanted: RolesWanted) =>
-      look(into, (database) => browseRoles(database, readOwn(into), wanted)),
-    findTwins: (into: Look, relations: readonly number[]) =>
-      look(into, (database) => findTwins(database, relations)),
+      look(into, async (database) => {
+        const policy = await readOwn(into)(database.sql)
+        return glance(database, (tx) => browseRoles(tx, policy, wanted))
+      }),
+    findTwins: (into: Look, relations: readonly number[]) => glanceAt(into, (tx) => findTwins(tx, relations)),
     findExposures: (into: Look) =>
       look(into, (database) => findExposures(database, readOwn(into), claimantOf(into.databaseId))),
     findImpact: (into: Look, proposed: Proposal) =>

@@ -1,4 +1,6 @@
+import type { Database } from '../../db/database.ts'
 import type { Fragment } from '../../db/query.ts'
+import type { Sql } from '../../db/sql.ts'
 import type { Tx } from '../../db/transaction.ts'
 import { shadowPrefix } from '../../masks/names.ts'
 import { selectGuard } from '../../masks/read/find-guard.ts'
@@ -10,10 +12,13 @@ export const lockTimeoutMs = 500
  * Refuses, for the whole transaction, what would run other roles' functions with our privileges: tables under row
  * security, views and foreign tables.
  */
-export async function prepare(tx: Tx): Promise<void> {
-  await tx.unsafe(`SET TRANSACTION READ ONLY; SET LOCAL search_path = pg_catalog, pg_temp; SET LOCAL row_security = off;
-    SET LOCAL restrict_nonsystem_relation_kind = 'view, foreign-table';
-    SET LOCAL statement_timeout = ${lookTimeoutMs}; SET LOCAL lock_timeout = ${lockTimeoutMs}`)
+export function glance<T>(database: Database, run: (tx: Tx) => Promise<T>): Promise<T> {
+  return database.transaction(async (tx) => {
+    await tx.unsafe(`SET TRANSACTION READ ONLY; SET LOCAL search_path = pg_catalog, pg_temp; SET LOCAL row_security = off;
+      SET LOCAL restrict_nonsystem_relation_kind = 'view, foreign-table';
+      SET LOCAL statement_timeout = ${lookTimeoutMs}; SET LOCAL lock_timeout = ${lockTimeoutMs}`)
+    return run(tx)
+  })
 }
 
 /** Of `pg_class c` and `pg_namespace n`. */
@@ -25,6 +30,13 @@ export function isBrowsable(tx: Tx): Fragment {
       and left(n.nspname, ${shadowPrefix.length}) <> ${shadowPrefix}
       and not exists (select 1 from pg_catalog.pg_depend d where d.classid = 'pg_catalog.pg_class'::regclass
         and d.objid = c.oid and d.deptype = 'e')`
+}
+
+/** The columns `a` of such tables. */
+export function browsableColumns(tx: Tx): Fragment {
+  return tx`
+    pg_catalog.pg_attribute a join pg_catalog.pg_class c on c.oid = a.attrelid and a.attnum > 0 and not a.attisdropped
+    join pg_catalog.pg_namespace n on n.oid = c.relnamespace and ${isBrowsable(tx)}`
 }
 
 /** Joins as `b` the type of the column `a`, or what its domain is over. */
@@ -40,3 +52,7 @@ export function baseType(tx: Tx): Fragment {
       ) select * from base where typtype <> 'd'
     ) b`
 }
+
+/** Whether the role `r` reads all data. Before 14 there is no role for that. */
+export const readsAll = (sql: Sql): Fragment => sql`exists (select from pg_catalog.pg_roles a
+  where a.rolname = 'pg_read_all_data' and pg_catalog.pg_has_role(r.oid, a.oid, 'USAGE'))`

@@ -2,14 +2,13 @@ import type { Preview, PreviewRequest } from '../../contracts/inspection.ts'
 import type { Database } from '../../db/database.ts'
 import { quoteIdentifier, quoteLiteral } from '../../db/quote.ts'
 import type { Tx } from '../../db/transaction.ts'
-import { sqlstate } from '../../kernel/sqlstate.ts'
 import type { Column, MaskOf, Masks, Relation } from '../../masks/model.ts'
 import { assignMasks } from '../../masks/plan/assign-masks.ts'
 import { maskExpression } from '../../masks/plan/expressions.ts'
 import type { Rule } from '../../masks/policy.ts'
 import { findRelations, readRelations } from '../../masks/read/relations.ts'
 import { readStart } from '../../masks/read/start.ts'
-import { lockTimeoutMs, prepare } from './ordinary-tables.ts'
+import { glance, lockTimeoutMs } from './ordinary-tables.ts'
 import { readRows, type TextRow } from './read-rows.ts'
 
 const longestValue = 500
@@ -28,9 +27,7 @@ export async function preview(
   const { schema, table, rules, draft, top, raw } = request
   // The catalogs hold secrets of the server, such as the password verifiers of roles, and nothing that a rule masks.
   if (/^pg_|^information_schema$/.test(schema)) return null
-  return database.transaction(async (tx) => {
-    await prepare(tx)
-    const before = await readStamp(tx, schema, table)
+  return glance(database, async (tx) => {
     const targets = [{ schema, table }, ...rules.map((rule) => ({ schema: rule.schema, table: rule.table }))]
     const { server } = await readStart(tx, lockTimeoutMs)
     const oids = await findRelations(tx, targets, null, true)
@@ -45,7 +42,6 @@ export async function preview(
     if (!raw && [...stored].some(([column, rule]) => !isSameMask(own.get(column), rule))) return draftRefused
     const columns = relation.columns.map(({ name }) => name)
     const source = await readRows(database, tx, { oid: relation.oid, columns }, top)
-    if ((await readStamp(tx, schema, table)) !== before) throw changedMeanwhile()
     const rows = await showRows(tx, relation, own, source)
     return {
       columns: relation.columns.map(({ name, type, number }) => ({
@@ -73,34 +69,6 @@ function isSameMask(one: MaskOf | undefined, other: MaskOf): boolean {
 }
 
 /**
- * Row versions, which change with every renaming of the table, of its parts or of their schemas: COPY finds them by
- * name, and a role that owns two schemas could exchange these in between, so that a masked table is read under the
- * masks of another.
- */
-async function readStamp(tx: Tx, schema: string, table: string): Promise<string> {
-  const [row] = await tx<{ stamp: string }[]>`
-    with recursive part as (
-      select c.oid from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-      where n.nspname = ${schema}::text::name and c.relname = ${table}::text::name
-      union select i.inhrelid from part join pg_catalog.pg_inherits i on i.inhparent = part.oid
-    )
-    select coalesce(pg_catalog.string_agg(pg_catalog.concat_ws('/', c.oid, c.xmin, n.oid, n.xmin),
-      ' ' order by c.oid), '') as stamp
-    from part join pg_catalog.pg_class c using (oid) join pg_catalog.pg_namespace n on n.oid = c.relnamespace`
-  return row?.stamp ?? ''
-}
-
-/** Of the kind that is tried again. */
-function changedMeanwhile(): Error {
-  return Object.assign(new Error('the table was changed meanwhile'), { code: sqlstate.serializationFailure })
-}
-
-interface ShownRow {
-  readonly values: (string | null)[]
-  readonly raw: (string | null)[]
-}
-
-/**
  * Masks rows that were read as text. The statement names no type and no relation of the database: any role can make
  * both, and casts and checks of a type would run its code with our privileges.
  */
@@ -109,7 +77,7 @@ async function showRows(
   { columns }: Relation,
   masks: Masks,
   rows: readonly TextRow[],
-): Promise<ShownRow[]> {
+): Promise<{ readonly values: TextRow; readonly raw: TextRow }[]> {
   if (rows.length === 0) return []
   const own = columns.map(asBuiltIn)
   const given = own.map(
@@ -118,7 +86,7 @@ async function showRows(
   )
   const shown = own.map((column) => writeText(expressionOf(column, masks)))
   const raw = own.map((column) => writeText(sourceOf(column)))
-  const found = await tx.unsafe<ShownRow[]>(
+  const found = await tx.unsafe<{ values: TextRow; raw: TextRow }[]>(
     `SELECT ARRAY[${shown.join(', ')}]::text[] AS values, ARRAY[${raw.join(', ')}]::text[] AS raw
     FROM (SELECT ${given.join(', ')} FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS r (v, n)
       ORDER BY r.n) AS t`,

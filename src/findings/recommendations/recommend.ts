@@ -1,7 +1,7 @@
 import type { ColumnPlace, Recommendation } from '../../contracts/inspection.ts'
 import type { Database } from '../../db/database.ts'
 import type { Tx } from '../../db/transaction.ts'
-import { baseType, isBrowsable, prepare } from '../inspection/ordinary-tables.ts'
+import { baseType, browsableColumns, glance } from '../inspection/ordinary-tables.ts'
 import { readRows, type TextRow } from '../inspection/read-rows.ts'
 import { judgeColumn } from './judge-column.ts'
 
@@ -34,8 +34,7 @@ export async function recommend(
   ruled: readonly ColumnPlace[],
 ): Promise<Recommendation[]> {
   const known = new Set(ruled.map(keyOf))
-  return database.transaction(async (tx) => {
-    await prepare(tx)
+  return glance(database, async (tx) => {
     const columns = (await readColumns(tx)).filter((column) => !known.has(keyOf(column)))
     const samples = await sampleTables(database, tx, columns)
     return columns
@@ -57,11 +56,8 @@ async function readColumns(tx: Tx): Promise<CatalogColumn[]> {
       e.oid is not null as "isArray", c.oid::int8 as relation,
       coalesce(e.typtype, b.typtype) = 'b' and (coalesce(e.typcategory, b.typcategory) in ('S', 'I')
         or coalesce(e.typname, b.typname) in ('int8', 'numeric', 'json', 'jsonb')) as sampled
-    from pg_catalog.pg_attribute a
-    join pg_catalog.pg_class c on c.oid = a.attrelid join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-    ${baseType(tx)}
+    from ${browsableColumns(tx)} ${baseType(tx)}
     left join pg_catalog.pg_type e on e.oid = b.typelem and b.typcategory = 'A'
-    where ${isBrowsable(tx)} and a.attnum > 0 and not a.attisdropped
     order by 1, 2, a.attnum limit ${mostColumns}`
 }
 

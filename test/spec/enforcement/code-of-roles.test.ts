@@ -25,12 +25,6 @@ async function isWaitedFor({ sql }: Pick<Database, 'sql'>): Promise<boolean> {
   return row?.waits === true
 }
 
-/** Renaming a schema takes it. */
-async function grantCreate({ sql }: Pick<Database, 'sql'>, role: string): Promise<void> {
-  const [row] = await sql<{ name: string }[]>`select current_database()::text as name`
-  await sql.unsafe(`grant create on database "${row?.name}" to "${role}"`)
-}
-
 describe('code of roles in a bound database', () => {
   const { masking, db, bound } = useBoundDatabase()
   const preview = (schemaName: string, tableName: string) =>
@@ -119,7 +113,7 @@ describe('code of roles in a bound database', () => {
   ] as const)
     clause(
       'ENF-171',
-      'A table that a role replaces or renames while a request looks at it runs no code of that role, …',
+      'A table that a role replaces or renames while a request looks at it runs no code of that role.',
       async () => {
         const session = await makeSandbox()
         await session.sql.unsafe('create table sandbox.swap (id int, email text)')
@@ -137,37 +131,4 @@ describe('code of roles in a bound database', () => {
         }
       },
     )
-
-  clause(
-    'ENF-171',
-    'A table that a role replaces or renames while a request looks at it runs no code of that role, …',
-    async () => {
-      const { sql } = bound().database
-      const analyst = bound().role('analyst')
-      await grantCreate(bound().database, analyst)
-      await sql.unsafe(`create schema one authorization "${analyst}"; create schema two authorization "${analyst}";
-        create table two.person (id int, email text); insert into two.person values (1, 'zelda@secret-mail.com');
-        create table one.person (id int, email text)`)
-      const put = await masking.putRule(db, 'two', {
-        schemaName: 'two',
-        tableName: 'person',
-        columnName: 'email',
-        maskingFunction: 'Email',
-      })
-      assert.equal(put.status, 201, put.text)
-      let answer: ReturnType<typeof preview> | undefined
-      await bound()
-        .connectAs('analyst')
-        .transaction(async (tx) => {
-          await tx.unsafe(
-            'drop table one.person; alter schema one rename to three; alter schema two rename to one',
-          )
-          answer = preview('one', 'person')
-          await waitUntil('the look waits', () => isWaitedFor(bound().database), { everyMs: 5 })
-        })
-      const shown = await answer
-      assert.ok(shown && !shown.text.includes('zelda'), shown?.text)
-      await masking.send('DELETE', `${policyUrl(db)}/rules/two`)
-    },
-  )
 })
