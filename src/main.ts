@@ -3,7 +3,6 @@ import type { Room } from './api/room.ts'
 import { publicOrigin } from './auth/identity.ts'
 import { openAuth } from './auth/open-auth.ts'
 import { type AssignmentsOf, mayAct, readRoles } from './auth/role-assignments.ts'
-import { listCounts, readCounts } from './containment/kept-counts.ts'
 import { readFreeBytes } from './db/data-directory.ts'
 import { createOwnStoreCheck } from './db/database-marks.ts'
 import { hearEvents } from './db/events.ts'
@@ -43,6 +42,7 @@ import { createNetworkList } from './kernel/network.ts'
 import { stopOnce } from './kernel/stop-once.ts'
 import { openBoundCatalogs } from './masking/binding/bound-catalog.ts'
 import { selectBound, selectEvery } from './masking/binding/find-bound.ts'
+import { listContained } from './masking/enforcement/contained-counts.ts'
 import { createGivenRights } from './masking/given-rights.ts'
 import { assignAtRoot, listAssignedRoles } from './masking/role-assignments/assigned-roles.ts'
 import { maskingRoom } from './masking/room.ts'
@@ -171,7 +171,7 @@ export async function startService(options: StartOptions): Promise<Service> {
   if (!part) {
     enforcement.start()
     metrics.showStates(() => countStates(database.sql, selectEvery))
-    metrics.showContainment(() => listCounts(database.sql, selectBound))
+    metrics.showContainment(() => listContained(database.sql))
   }
   const nodeCertificate = part?.nodeCertificate ?? (await createNodeCertificate())
   let phase: Phase = 'starting'
@@ -214,7 +214,6 @@ export async function startService(options: StartOptions): Promise<Service> {
     catalogs,
     enforcement: createEnforcementPorts(enforcement, settle),
     inspection,
-    countNotContained: readCounts,
     principals: createPrincipalPorts(graph),
     ...description.ports,
     mayAct: (tx, ...deed) => mayAct(readAssignments(tx, createSqlGraph(tx)), ...deed),

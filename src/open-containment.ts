@@ -1,12 +1,11 @@
 import { findVerdicts } from './containment/find-verdicts.ts'
-import { keepCount } from './containment/kept-counts.ts'
 import type { Look } from './contracts/inspection.ts'
 import type { Verdict } from './contracts/verdict.ts'
 import type { Database } from './db/database.ts'
 import type { Sql } from './db/sql.ts'
 import { createInspector } from './findings/inspection/inspector.ts'
 import { readMaskFacts } from './findings/inspection/read-mask-facts.ts'
-import { selectBound } from './masking/binding/find-bound.ts'
+import { keepContained } from './masking/enforcement/contained-counts.ts'
 import type { Controller } from './masks/control/controller.ts'
 import type { Source } from './masks/control/source.ts'
 import { isTwinOwnerName } from './masks/names.ts'
@@ -36,7 +35,7 @@ export function openInspection({ store, source, enforcement }: Parts) {
     })
     // Owners of twins of other databases, which have no rights here.
     const verdicts = found.filter((one) => one.canLogIn || !one.contained || !isTwinOwnerName(one.role))
-    if (!proposed) await keepCount(store, selectBound, id, verdicts)
+    if (!proposed) await keepContained(store, id, verdicts)
     return verdicts
   }
   const dueAt = new Map<string, number>()

@@ -24,8 +24,6 @@ export interface MaskingPorts {
   readonly catalogs: BoundCatalogs
   readonly enforcement: Enforcement
   readonly inspection: Inspection
-  /** How many roles the masks of each database do not contain, by the last look. */
-  countNotContained(tx: Query, databaseIds: readonly string[]): Promise<(databaseId: string) => number>
   readonly principals: Principals
   /**
    * True when the caller's roles allow the action at the scope, as they are now. It asks within `tx`: a transaction that

@@ -35,6 +35,7 @@ export const owners: Readonly<Record<string, readonly string[]>> = {
     'user_password',
   ],
   masking: [
+    'containment_look',
     'counted_finding',
     'database_credential',
     'found_exposure',
@@ -47,7 +48,6 @@ export const owners: Readonly<Record<string, readonly string[]>> = {
     'server',
     'suspension',
   ],
-  containment: ['containment_look'],
   masks: ['enforcement_state', 'exempt_role', 'masked_place'],
 }
 

@@ -3,6 +3,7 @@ import { ok } from '../../api/operation.ts'
 import { scopesAllowing } from '../../auth/role-assignments.ts'
 import type { Query } from '../../db/query.ts'
 import { describePlaces } from '../binding/binding-address.ts'
+import { readContained } from '../enforcement/contained-counts.ts'
 import { earlierFindings, selectEarlierFindings } from '../enforcement/counted-findings.ts'
 import { type EnforcementReport, reportOf, stateField } from '../enforcement/enforcement.ts'
 import { operation, ownApiVersions } from '../operation.ts'
@@ -72,7 +73,7 @@ export const listVisibleDatabases = operation({
     const counts = await countRules(tx, visible)
     const ids = visible.map(({ id }) => id)
     const earlier = await selectEarlierFindings(tx, ids)
-    const notContained = await ports.countNotContained(tx, ids)
+    const notContained = await readContained(tx, ids)
     const value = await Promise.all(
       visible.map(async (row) => {
         const report = await reportOf(row, ports.enforcement)

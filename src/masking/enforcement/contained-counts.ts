@@ -1,9 +1,6 @@
-import type { Verdict } from '../contracts/verdict.ts'
-import type { Fragment } from '../db/query.ts'
-import type { Sql } from '../db/sql.ts'
-
-/** A query for the bound databases (id, resource_id, key), which masking holds. */
-type BoundDatabases = (sql: Sql) => Fragment
+import type { Verdict } from '../../contracts/verdict.ts'
+import type { Sql } from '../../db/sql.ts'
+import { selectBound } from '../binding/find-bound.ts'
 
 export interface ContainmentCount {
   /** The resource. */
@@ -13,28 +10,27 @@ export interface ContainmentCount {
 }
 
 /** A look that finds as many roles as the last one writes nothing. */
-export async function keepCount(
+export async function keepContained(
   sql: Sql,
-  bound: BoundDatabases,
   databaseId: string,
   verdicts: readonly Verdict[],
 ): Promise<void> {
   const count = verdicts.filter(({ contained }) => !contained).length
   await sql`
     insert into containment_look as last (database_id, not_contained)
-    select d.id, ${count}::int from (${bound(sql)}) d where d.id = ${databaseId}
+    select d.id, ${count}::int from (${selectBound(sql)}) d where d.id = ${databaseId}
     on conflict (database_id) do update set not_contained = excluded.not_contained
       where last.not_contained <> excluded.not_contained`
 }
 
-export async function listCounts(sql: Sql, bound: BoundDatabases): Promise<ContainmentCount[]> {
+export async function listContained(sql: Sql): Promise<ContainmentCount[]> {
   return await sql<ContainmentCount[]>`
     select d.resource_id as id, coalesce(l.not_contained, 0) as "notContained"
-    from (${bound(sql)}) d left join containment_look l on l.database_id = d.id order by d.key`
+    from (${selectBound(sql)}) d left join containment_look l on l.database_id = d.id order by d.key`
 }
 
 /** By the database; 0 before the first look. */
-export async function readCounts(
+export async function readContained(
   sql: Sql,
   databaseIds: readonly string[],
 ): Promise<(databaseId: string) => number> {
