@@ -1,5 +1,6 @@
 import type { Impact, LiveSession, RoleImpact } from '../../contracts/inspection.ts'
 import type { Database } from '../../db/database.ts'
+import type { Fragment } from '../../db/query.ts'
 import { quoteIdentifier } from '../../db/quote.ts'
 import type { Sql } from '../../db/sql.ts'
 import { capNotes } from '../../masks/control/states/cap-notes.ts'
@@ -11,6 +12,8 @@ import type { Scene } from '../exposures/exposure.ts'
 import { begin, setScene } from '../exposures/find-exposures.ts'
 import { canLogIn } from '../exposures/role-book.ts'
 import { readersOf } from '../exposures/routines.ts'
+import { groupByRole } from '../group-by-role.ts'
+import { readsAll } from '../inspection/ordinary-tables.ts'
 
 /** A function may have a hundred arguments of types with long names. */
 const longestSignature = 1000
@@ -26,15 +29,19 @@ export async function findImpact(
     await sql.unsafe(begin)
     const scene = await setScene(sql, result)
     const lost = await readLost(scene, result)
-    const sessions = await readSessions(sql, [...lost.keys()])
-    const functions = await readFunctions(scene, [...lost.keys()])
-    const roles = [...lost].map(
-      ([role, relations]): RoleImpact => ({
-        role,
-        canLogIn: canLogIn(scene.roles, role),
+    const names = [...new Set(lost.map(({ role }) => role))]
+    const relations = groupByRole(lost)
+    const functions = groupByRole(await readFunctions(scene, names))
+    const sessions = await readSessions(sql, sql`a.usename = any(${names}::text[]::name[])`)
+    const roles = names.map(
+      (role): RoleImpact => ({
+        ...{
+          role,
+          canLogIn: canLogIn(scene.roles, role),
+          relations: relations(role),
+          functions: functions(role),
+        },
         sessions: sessions.filter((session) => session.role === role),
-        relations,
-        functions: (functions.get(role) ?? []).map(({ name, runsAsOwner }) => ({ name, runsAsOwner })),
       }),
     )
     return {
@@ -51,9 +58,7 @@ export async function findImpact(
 /**
  * The relations of which each role that is to see masks reads hidden columns now, by its own grants or inherited ones.
  */
-async function readLost({ sql, version, hidden, ours }: Scene, { snapshot, plan }: TurnResult) {
-  const readsAll =
-    version >= 140000 ? sql`or pg_catalog.pg_has_role(r.oid, 'pg_read_all_data', 'USAGE')` : sql``
+async function readLost({ sql, hidden, ours }: Scene, { snapshot, plan }: TurnResult) {
   const rows = await sql<{ role: string; oid: number; numbers: number[] }[]>`
     select r.rolname::text as role, c.oid::int8 as oid, array_agg(h.number::int4 order by h.number) as numbers
     from unnest(${hidden.oids}::int8[]::oid[], ${hidden.numbers}::int2[])
@@ -62,41 +67,30 @@ async function readLost({ sql, version, hidden, ours }: Scene, { snapshot, plan 
     join pg_catalog.pg_roles r on not r.rolsuper and r.rolname !~ '^pg_'
       and r.rolname <> all(${ours}::text[])
       and r.rolname <> all(${listExemptNames(snapshot)}::text[])
-    where not (pg_catalog.pg_has_role(r.oid, c.relowner, 'USAGE') ${readsAll})
+    where not (pg_catalog.pg_has_role(r.oid, c.relowner, 'USAGE') or ${readsAll(sql)})
       and pg_catalog.has_schema_privilege(r.oid, c.relnamespace, 'USAGE')
       and pg_catalog.has_column_privilege(r.oid, c.oid, h.number, 'SELECT')
     group by 1, 2, c.relname order by 1, c.relname`
   const wanted = new Map(plan.masked.map((one) => [one.relation.oid, one]))
-  const lost = new Map<string, RoleImpact['relations'][number][]>()
-  for (const { role, oid, numbers } of rows) {
-    const one = wanted.get(oid)
-    if (!one) continue
-    const { relation, twin } = one
-    const list = lost.get(role) ?? []
-    lost.set(role, list)
-    list.push({
-      relation: nameRelation(relation.schema, relation.name),
-      kind: relation.kind,
-      columns: relation.columns.filter(({ number }) => numbers.includes(number)).map(({ name }) => name),
-      twin: twin && nameRelation(twin.schema, twin.name),
-    })
-  }
-  return lost
+  return rows.flatMap(({ role, oid, numbers }) => {
+    const { relation, twin } = wanted.get(oid) ?? {}
+    if (!relation) return []
+    const columns = relation.columns.filter(({ number }) => numbers.includes(number)).map(({ name }) => name)
+    return {
+      ...{ role, relation: nameRelation(relation.schema, relation.name), kind: relation.kind, columns },
+      twin: twin ? nameRelation(twin.schema, twin.name) : null,
+    }
+  })
 }
 
-async function readSessions(sql: Sql, roles: readonly string[]): Promise<LiveSession[]> {
+/** `which`: of sessions `a` of roles `r`, null where the role is gone. */
+async function readSessions(sql: Sql, which: Fragment): Promise<LiveSession[]> {
   return await sql<LiveSession[]>`
-    select ${sessionColumns(sql)} from pg_catalog.pg_stat_activity a
-    where a.datname = current_database() and a.usename = any(${roles}::text[]::name[])
-    order by a.backend_start, a.pid`
-}
-
-function sessionColumns(sql: Sql) {
-  return sql`
-    a.pid::int4 as pid, coalesce(a.usename::text, a.usesysid::text) as role,
-    coalesce(a.application_name, '') as application,
-    pg_catalog.host(a.client_addr) as address,
-    to_char(a.backend_start at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as since`
+    select a.pid::int4 as pid, coalesce(a.usename::text, a.usesysid::text) as role,
+      coalesce(a.application_name, '') as application, pg_catalog.host(a.client_addr) as address,
+      to_char(a.backend_start at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as since
+    from pg_catalog.pg_stat_activity a left join pg_catalog.pg_roles r on r.oid = a.usesysid
+    where a.datname = current_database() and a.usesysid is not null and ${which} order by a.backend_start, a.pid`
 }
 
 async function readFunctions(scene: Scene, roles: readonly string[]) {
@@ -108,10 +102,7 @@ async function readFunctions(scene: Scene, roles: readonly string[]) {
     from unnest(${[...definers.keys()]}::int8[]) as p(id)
     join pg_catalog.pg_roles r on r.rolname = any(${roles}::text[])
     where pg_catalog.has_function_privilege(r.oid, p.id::oid, 'EXECUTE') order by 1, 2`
-  return Map.groupBy(
-    rows.map(({ role, id, name }) => ({ role, name, runsAsOwner: definers.get(id) ?? false })),
-    ({ role }) => role,
-  )
+  return rows.map(({ role, id, name }) => ({ role, name, runsAsOwner: definers.get(id) ?? false }))
 }
 
 /** Sessions that `finish` would list and `findSessions` find: an open cursor would go on returning raw rows. */
@@ -122,14 +113,13 @@ async function readWithdrawn(sql: Sql, { snapshot, plan }: TurnResult) {
   const before = header.exemptOids ?? []
   const after = [...wanted.roles]
   const isLosing = before.some((oid) => !after.includes(oid))
-  const sessions = await sql<LiveSession[]>`
-    select ${sessionColumns(sql)} from pg_catalog.pg_stat_activity a
-    left join pg_catalog.pg_roles r on r.oid = a.usesysid
-    where a.datname = current_database() and a.usesysid <> all(${after}::int8[]::oid[])
+  const sessions = await readSessions(
+    sql,
+    sql`a.usesysid <> all(${after}::int8[]::oid[])
       and (${exempt.includes(everybody)} or a.usesysid = any(${[...before]}::int8[]::oid[])
         or ${isLosing} and r.oid is null)
-      and r.rolname is distinct from current_user and r.rolsuper is not true
-    order by a.backend_start, a.pid`
+      and r.rolname is distinct from current_user and r.rolsuper is not true`,
+  )
   return sessions.map((session) => ({ ...session, reason: 'its role loses an exemption' }))
 }
 
@@ -138,15 +128,14 @@ async function readWithdrawn(sql: Sql, { snapshot, plan }: TurnResult) {
  * on reading.
  */
 async function readOldReaders(sql: Sql, { snapshot, plan }: TurnResult) {
-  const rows = await sql<LiveSession[]>`
-    select distinct ${sessionColumns(sql)} from pg_catalog.pg_locks l
-    join pg_catalog.pg_stat_activity a on a.pid = l.pid and a.datname = current_database()
-      and a.usesysid is not null
-    left join pg_catalog.pg_roles r on r.oid = a.usesysid
-    where not coalesce(r.rolsuper or r.rolname = current_user
-      or r.rolname = any(${listExemptNames(snapshot)}::text[]), false)
-      and l.granted and l.relation = any(${[...plan.newlyHidden]}::int8[]::oid[]) order by pid`
-  return rows.map((session) => ({ ...session, statement: `SELECT pg_terminate_backend(${session.pid})` }))
+  const sessions = await readSessions(
+    sql,
+    sql`not coalesce(r.rolsuper or r.rolname = current_user
+        or r.rolname = any(${listExemptNames(snapshot)}::text[]), false)
+      and exists (select from pg_catalog.pg_locks l where l.pid = a.pid and l.granted
+        and l.relation = any(${[...plan.newlyHidden]}::int8[]::oid[]))`,
+  )
+  return sessions.map((session) => ({ ...session, statement: `SELECT pg_terminate_backend(${session.pid})` }))
 }
 
 function listClosed({ plan, notes }: TurnResult): Impact['closed'] {

@@ -5,6 +5,7 @@ import type { Controller } from '../../masks/control/controller.ts'
 import { findGuard } from '../../masks/read/find-guard.ts'
 import { readMaskVersion } from '../../masks/read/mask-version.ts'
 import { exemptions, readRoles } from '../../masks/read/roles.ts'
+import { groupByRole } from '../group-by-role.ts'
 import { readWatched } from './read-watched.ts'
 
 interface ObservedSource {
@@ -112,13 +113,6 @@ export async function readMaskedFor(
     hides: hides(role).flatMap(({ schemas }) => schemas),
   })
   return new Map(roles.map((role) => [role, describe(role)]))
-}
-
-function groupByRole<T extends { readonly role: string }>(
-  rows: readonly T[],
-): (role: string) => Omit<T, 'role'>[] {
-  const groups = Map.groupBy(rows, ({ role }) => role)
-  return (role) => (groups.get(role) ?? []).map(({ role: _, ...row }) => row)
 }
 
 async function readMoved(sql: Sql, guard: string, roles: readonly string[]) {
