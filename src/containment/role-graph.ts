@@ -1,4 +1,4 @@
-import { quoteIdentifier } from '../db/quote.ts'
+import { revokeMembership } from '../db/quote.ts'
 import type { Sql } from '../db/sql.ts'
 
 export interface Role {
@@ -13,7 +13,7 @@ export interface Role {
 export interface Membership {
   readonly role: number
   readonly member: number
-  /** Null: the role that granted it is gone. */
+  /** Null: the role that granted it is gone, or it is one of before 16. */
   readonly grantor: string | null
 }
 
@@ -35,6 +35,7 @@ export async function readRoleGraph(sql: Sql): Promise<RoleGraph> {
     sql<Membership[]>`
       select m.roleid::int8 as role, m.member::int8 as member, g.rolname::text as grantor
       from pg_catalog.pg_auth_members m left join pg_catalog.pg_roles g on g.oid = m.grantor
+        and current_setting('server_version_num')::int >= 160000
       where m.admin_option or coalesce((to_jsonb(m) ->> 'inherit_option')::boolean, true)
         or (to_jsonb(m) ->> 'set_option')::boolean`,
   ])
@@ -71,13 +72,10 @@ export function findMembers(
   return found
 }
 
-/** The statement that ends these memberships of one role. Since 16 a membership has to be revoked by its grantor. */
-export function revokeMemberships({ roles, version }: RoleGraph, ways: readonly Membership[]): string {
-  const nameOf = (oid: number) => quoteIdentifier(roles.get(oid)?.name ?? '')
+/** The statement that ends these memberships of one role. */
+export function revokeMemberships({ roles }: RoleGraph, ways: readonly Membership[]): string {
+  const nameOf = (oid: number) => roles.get(oid)?.name ?? ''
   return ways
-    .map(({ role, member, grantor }) => {
-      const by = version >= 160000 && grantor !== null ? ` GRANTED BY ${quoteIdentifier(grantor)}` : ''
-      return `REVOKE ${nameOf(role)} FROM ${nameOf(member)}${by} CASCADE`
-    })
+    .map(({ role, member, grantor }) => revokeMembership(nameOf(role), nameOf(member), grantor))
     .join(';\n')
 }

@@ -1,5 +1,5 @@
 import type { Note } from '../contracts/note.ts'
-import { quoteIdentifier, quoteLiteral } from '../db/quote.ts'
+import { quoteIdentifier, quoteLiteral, revokeMembership } from '../db/quote.ts'
 import type { LoginOutcome } from '../masks/control/login-port.ts'
 import { describeFinding } from '../masks/explain-failure.ts'
 import { objectTo } from './mapped-roles.ts'
@@ -154,8 +154,8 @@ function diffLogin(
   return {
     login,
     closing: [
-      ...lost.map((each) => revoke(each.role, login.name, each.grantor)),
-      ...login.intruders.map(({ member, grantor }) => revoke(login.name, member, grantor)),
+      ...lost.map((each) => revokeMembership(each.role, login.name, each.grantor)),
+      ...login.intruders.map(({ member, grantor }) => revokeMembership(login.name, member, grantor)),
       ...alter(role, reduced),
     ],
     marking: lost.length > 0 || reduced.length > 0 ? [ending] : [],
@@ -175,11 +175,6 @@ function alter(role: string, attributes: readonly string[]): string[] {
 export function grant(role: string, of: string, version: number): string {
   const options = version >= 160000 ? ' WITH INHERIT TRUE, SET TRUE, ADMIN FALSE' : ''
   return `GRANT ${quoteIdentifier(of)} TO ${role}${options}`
-}
-
-function revoke(of: string, from: string, grantor: string | null): string {
-  const by = grantor === null ? '' : ` GRANTED BY ${quoteIdentifier(grantor)}`
-  return `REVOKE ${quoteIdentifier(of)} FROM ${quoteIdentifier(from)}${by} CASCADE`
 }
 
 export function mark(

@@ -1,4 +1,4 @@
-import { quoteIdentifier } from '../../db/quote.ts'
+import { quoteIdentifier, revokeMembership } from '../../db/quote.ts'
 import { type AclEntry, type ExposureKind, kind, type Scene } from './exposure.ts'
 import { aclEntries, listReaders, revokeFrom } from './grantees.ts'
 import { canLogIn } from './role-book.ts'
@@ -17,30 +17,19 @@ const everybodyExempt = kind<object>({
   }),
 })
 
-interface Membership {
-  readonly member: string
-  readonly role: string
-  readonly grantor: string | null
-}
-
-interface MemberRow {
-  readonly role: string
-  readonly roles: readonly string[]
-  readonly memberships: readonly Membership[]
-}
-
 const list = (roles: readonly string[]) => roles.map(quoteIdentifier).join(', ')
 
 /** As the policy says, and easily forgotten: a role is exempt with all its members. */
-const exemptMember = kind<MemberRow>({
+const exemptMember = kind<{ role: string; roles: readonly string[]; remedy: string | null }>({
   code: 'ExemptMember',
   severity: 'low',
   meaning: 'members of an exempt role are exempt with it',
-  async read({ sql, listed, self, ours, roles, reaches }) {
-    const memberships = await sql<Membership[]>`
+  async read({ sql, version, listed, self, ours, roles, reaches }) {
+    const memberships = await sql<{ member: string; role: string; grantor: string | null }[]>`
       select m.rolname::text as member, g.rolname::text as role, b.rolname::text as grantor
       from pg_catalog.pg_auth_members a join pg_catalog.pg_roles m on m.oid = a.member
-      join pg_catalog.pg_roles g on g.oid = a.roleid left join pg_catalog.pg_roles b on b.oid = a.grantor
+      join pg_catalog.pg_roles g on g.oid = a.roleid
+      left join pg_catalog.pg_roles b on b.oid = a.grantor and ${version >= 160000}
       where g.rolname = any(${listed}::text[]) and m.rolname <> all(${[self, ...listed]}::text[]) order by 1, 2, 3`
     const known = new Set([...listed, ...ours])
     const members = [...roles.values()].filter(
@@ -49,24 +38,22 @@ const exemptMember = kind<MemberRow>({
     return listed.map((role) => ({
       role,
       roles: members.map(({ name }) => name).filter((name) => reaches(name, role)),
-      memberships: memberships.filter((one) => one.role === role),
+      remedy:
+        memberships
+          .filter((one) => one.role === role)
+          .map(({ member, grantor }) => revokeMembership(role, member, grantor))
+          .join(';\n') || null,
     }))
   },
-  describe: ({ role, roles, memberships }, { version }) => ({
+  describe: ({ role, roles, remedy }) => ({
     objects: [{ kind: 'role', name: quoteIdentifier(role) }],
     explanation: [
       `The policy exempts ${quoteIdentifier(role)}, and with it its members:`,
       `${list(roles)} can see raw values.`,
     ],
-    remedy: memberships.map((one) => revokeRole(one, version)).join(';\n') || null,
+    remedy,
   }),
 })
-
-/** Since 16 a membership is revoked by its grantor. */
-function revokeRole({ member, role, grantor }: Membership, version: number): string {
-  const by = version >= 160000 && grantor !== null ? ` GRANTED BY ${quoteIdentifier(grantor)}` : ''
-  return `REVOKE ${quoteIdentifier(role)} FROM ${quoteIdentifier(member)}${by} CASCADE`
-}
 
 /** A table that cannot be masked is listed whether roles read it now or not, a copy or a view for its readers. */
 const notMasked = kind<{ relation: Scene['unmanaged'][number]; roles: readonly string[] }>({

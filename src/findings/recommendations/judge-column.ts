@@ -1,24 +1,16 @@
 import type { Judgement } from '../../contracts/inspection.ts'
 import { fits } from '../../masks/plan/expressions.ts'
-import type { Mask } from '../../masks/policy.ts'
 import { matchName, type NameMatch } from './judge-name.ts'
 import { type Form, type Kind, kinds } from './kinds.ts'
 
-interface Judged {
+/** A column as it is judged. */
+export interface Judged {
   readonly name: string
   readonly table?: string
   /** pg_type.typname and typcategory, for a domain of the type below it, for an array of its elements. */
   readonly baseName: string
   readonly category: string
   readonly isArray?: boolean
-}
-
-const unset = {
-  numberFrom: null,
-  numberTo: null,
-  prefixSize: null,
-  suffixSize: null,
-  replacementString: null,
 }
 
 const wordConfidence = 0.75
@@ -39,7 +31,7 @@ export function judgeColumn(column: Judged, values: readonly string[]): Judgemen
 
 /** Judged by its keys: `profile` may hold an address under `email`. */
 function judgeJson(column: Judged, documents: readonly string[]): Judgement | null {
-  const found = listJsonFields(documents).flatMap(({ key, values }) => {
+  const found = [...listJsonFields(documents)].flatMap(([key, values]) => {
     const named = { ...column, name: key, table: '' }
     return choose(named, values.every(isNumeric) ? 'number' : 'text', values, true) ?? []
   })
@@ -71,12 +63,11 @@ function judgeAs(
   values: readonly string[],
   isKey: boolean,
 ): Judgement {
-  const mask: Mask = { ...unset, ...kind.suggestion }
   // `ip` may be many things, but not in a column for network addresses.
   const named = match && { ...match, isHint: match.isHint && formOf(column) !== 'network' }
   const found = [named && judgeName(named, isKey), judgeContent(kind, values, isKey)].filter((one) => !!one)
   const doubt = found.reduce((left, { confidence }) => left * (1 - confidence), 1)
-  const isWhole = column.isArray || !fits(column, mask)
+  const isWhole = column.isArray || !fits(column, kind.suggestion)
   return {
     kind: kind.kind,
     confidence: Math.round((1 - doubt) * 100) / 100,
@@ -129,17 +120,11 @@ function formOf({ baseName, category }: Judged): Form | undefined {
 const mostKeys = 200
 const deepest = 6
 
-interface JsonField {
-  /** The key, for its words alone: it may be a value itself, so it is never shown. */
-  readonly key: string
-  readonly values: string[]
-}
-
 /**
  * The scalars under each key of sampled documents, wherever it stands. Documents that were cut are read as far as they
- * go.
+ * go. Keys may be values themselves: they are looked at for their words, and never shown.
  */
-function listJsonFields(documents: readonly string[]): JsonField[] {
+function listJsonFields(documents: readonly string[]): ReadonlyMap<string, readonly string[]> {
   const fields = new Map<string, string[]>()
   const add = (key: string, value: unknown, depth: number): void => {
     if (value === null || depth > deepest) return
@@ -157,7 +142,7 @@ function listJsonFields(documents: readonly string[]): JsonField[] {
     if (whole === undefined) for (const [, key = '', text = ''] of document.matchAll(pair)) add(key, text, 0)
     else add('', whole, 0)
   }
-  return [...fields].map(([key, values]) => ({ key, values }))
+  return fields
 }
 
 /** A key and a string or number after it. */

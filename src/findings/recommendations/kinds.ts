@@ -28,16 +28,12 @@ export interface Kind {
 }
 
 /** A kind in `kinds.json`: words stand in lines, and what values look like is a function of `contents.ts`. */
-interface Entry extends Omit<Kind, 'hints' | 'ofPeople' | 'looksLike'> {
-  readonly hints?: readonly string[]
-  readonly ofPeople?: readonly string[]
-  readonly looksLike?: keyof typeof contents
-}
+type Entry = Omit<Kind, 'looksLike'> & { readonly looksLike?: keyof typeof contents }
 
-const split = (lines: readonly string[] = []): string[] => lines.flatMap((line) => line.split(' '))
+const split = (lines: readonly string[]): string[] => lines.flatMap((line) => line.split(' '))
 
-export const kinds: readonly Kind[] = (data.kinds as readonly Entry[]).map(
-  ({ looksLike, words, hints, ofPeople, ...kind }) => ({
+export const kinds = (data.kinds as readonly Entry[]).map(
+  ({ looksLike, words, hints, ofPeople, ...kind }): Kind => ({
     ...{ ...kind, words: split(words), hints: split(hints), ofPeople: split(ofPeople) },
     ...(looksLike && { looksLike: contents[looksLike] }),
   }),

@@ -3,13 +3,9 @@ import type { Database } from '../../db/database.ts'
 import type { Tx } from '../../db/transaction.ts'
 import { baseType, browsableColumns, glance } from '../inspection/ordinary-tables.ts'
 import { readRows, type TextRow } from '../inspection/read-rows.ts'
-import { judgeColumn } from './judge-column.ts'
+import { type Judged, judgeColumn } from './judge-column.ts'
 
-interface CatalogColumn extends ColumnPlace {
-  readonly name: string
-  readonly baseName: string
-  readonly category: string
-  readonly isArray: boolean
+interface CatalogColumn extends ColumnPlace, Omit<Judged, 'name' | 'table'> {
   readonly relation: number
   readonly sampled: boolean
 }
@@ -39,10 +35,9 @@ export async function recommend(
     const samples = await sampleTables(database, tx, columns)
     return columns
       .flatMap((column): Recommendation[] => {
-        const judged = judgeColumn(column, samples.get(keyOf(column)) ?? [])
-        return judged
-          ? [{ schema: column.schema, table: column.table, column: column.column, ...judged }]
-          : []
+        const { schema, table, column: name } = column
+        const judged = judgeColumn({ ...column, name }, samples.get(keyOf(column)) ?? [])
+        return judged ? [{ schema, table, column: name, ...judged }] : []
       })
       .sort((a, b) => b.confidence - a.confidence || (keyOf(a) < keyOf(b) ? -1 : 1))
   })
@@ -51,7 +46,7 @@ export async function recommend(
 /** Plain tables and partitioned ones; partitions are part of theirs, and what is foreign is not asked. */
 async function readColumns(tx: Tx): Promise<CatalogColumn[]> {
   return await tx<CatalogColumn[]>`
-    select n.nspname::text as schema, c.relname::text as "table", a.attname::text as "column", a.attname::text as name,
+    select n.nspname::text as schema, c.relname::text as "table", a.attname::text as "column",
       coalesce(e.typname, b.typname)::text as "baseName", coalesce(e.typcategory, b.typcategory)::text as category,
       e.oid is not null as "isArray", c.oid::int8 as relation,
       coalesce(e.typtype, b.typtype) = 'b' and (coalesce(e.typcategory, b.typcategory) in ('S', 'I')

@@ -22,7 +22,10 @@ export function maskExpression(column: Column, mask: Mask, alias: string): strin
   return `(CASE WHEN ${source} IS NULL THEN NULL::${baseType} ELSE ${masked} END)::${baseType}${collation}`
 }
 
-export function fits(column: Pick<Column, 'baseName'>, mask: Mask): boolean {
+/** The fields of a mask on which it depends whether it fits. */
+type Fitted = Pick<Mask, 'maskingFunction'> & Partial<Pick<Mask, 'numberFrom' | 'numberTo'>>
+
+export function fits(column: Pick<Column, 'baseName'>, mask: Fitted): boolean {
   if (mask.maskingFunction === 'Default') return true
   if (mask.maskingFunction !== 'Number') return isString(column)
   return [mask.numberFrom, mask.numberTo].every(isNumber) && Object.hasOwn(numbers, column.baseName)
@@ -35,8 +38,8 @@ function isString({ baseName }: Pick<Column, 'baseName'>): boolean {
   return strings.has(baseName)
 }
 
-function isNumber(text: string | null): boolean {
-  return text !== null && /^[+-]?\d{1,400}(\.\d{1,400})?([eE][+-]?\d{1,3})?$/.test(text)
+function isNumber(text: string | null | undefined): boolean {
+  return typeof text === 'string' && /^[+-]?\d{1,400}(\.\d{1,400})?([eE][+-]?\d{1,3})?$/.test(text)
 }
 
 function maskedValue(column: Column, mask: Mask, source: string): string | null {
