@@ -1,29 +1,25 @@
 import type { MaskFacts, Reason, Verdict } from '../contracts/verdict.ts'
 import type { Database } from '../db/database.ts'
 import { quoteIdentifier } from '../db/quote.ts'
+import { readConsistently } from '../db/read-consistently.ts'
 import type { Sql } from '../db/sql.ts'
 import type { Tx } from '../db/transaction.ts'
+import { readingRoles } from '../masks/read/roles.ts'
 import type { Found, Scene } from './model.ts'
-import { type OwnedObject, readOwners } from './queries/relations.ts'
-import { findAttributes, findTargets, readingRoles, reasonQueries, reasonRows } from './reasons.ts'
+import { readOwners } from './queries/relations.ts'
+import { findAttributes, findTargets, reasonQueries, reasonRows } from './reasons.ts'
 import { findMembers, readRoleGraph, revokeMemberships } from './role-graph.ts'
 
 /** A statement names so many objects at most; the next look finds the others. */
 const mostObjects = 100
 const mostNamed = 3
 
-const begin = `SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY;
-  SET LOCAL search_path = pg_catalog, pg_temp; SET LOCAL jit = off; SET LOCAL statement_timeout = 20000`
-
 /** The verdict for every role of the server that the policy does not exempt, login roles first. */
 export async function findVerdicts(
   database: Database,
   readFacts: (tx: Tx) => Promise<MaskFacts>,
 ): Promise<Verdict[]> {
-  return database.transaction(async (tx) => {
-    await tx.unsafe(begin)
-    return judgeRoles(tx, await readFacts(tx))
-  })
+  return readConsistently(database, async (tx) => judgeRoles(tx, await readFacts(tx)))
 }
 
 /**
@@ -52,7 +48,7 @@ export async function judgeRoles(sql: Sql, facts: MaskFacts): Promise<Verdict[]>
 }
 
 /** Where nothing is masked there is nothing to contain. */
-async function findAll(scene: Scene, owned: readonly OwnedObject[]): Promise<Found[]> {
+async function findAll(scene: Scene, owned: readonly Found[]): Promise<Found[]> {
   if (owned.length === 0) return []
   const owners = [...new Set(owned.filter(isRelation).map(({ holder }) => holder))]
   const found = [findAttributes(scene), findTargets(scene, owners), owned]
@@ -63,7 +59,7 @@ async function findAll(scene: Scene, owned: readonly OwnedObject[]): Promise<Fou
 const isRelation = ({ code }: Found) => code === 'RelationOwner'
 const compare = (one: string, other: string) => (one < other ? -1 : Number(one > other))
 
-function setScene(sql: Sql, graph: Scene['graph'], facts: MaskFacts, owned: readonly OwnedObject[]): Scene {
+function setScene(sql: Sql, graph: Scene['graph'], facts: MaskFacts, owned: readonly Found[]): Scene {
   const { self, exempt, twinOwners } = facts
   const parts = owned.filter(isRelation)
   const trusted = new Set([self, ...exempt, ...twinOwners])
@@ -72,16 +68,12 @@ function setScene(sql: Sql, graph: Scene['graph'], facts: MaskFacts, owned: read
   const readers = roles.filter(({ name }) => readingRoles.includes(name)).map(({ oid }) => oid)
   const sources = [...new Set([...trusted, ...superusers, ...readers, ...parts.map(({ holder }) => holder)])]
   return {
-    ...facts,
-    sql,
-    graph,
-    version: graph.version,
-    parts: parts.map(({ oid }) => oid),
+    ...{ ...facts, sql, graph, version: graph.version, trusted },
+    parts: parts.map(({ oid = 0 }) => oid),
     judged: roles
       .filter(({ oid, name }) => !trusted.has(oid) && !name.startsWith('pg_'))
       .map(({ oid }) => oid),
     seers: [...new Set([...sources, ...findMembers(graph, sources).keys()])],
-    trusted,
     stops: new Set([...trusted, ...superusers]),
     mapped: new Set(facts.logins),
   }

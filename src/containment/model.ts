@@ -29,6 +29,7 @@ export interface Found {
   readonly holder: number
   /** As SQL writes it: `public.person`. */
   readonly object: string
+  readonly oid?: number
   /** The word of SQL for its kind, where a statement takes one: `FOREIGN TABLE`. */
   readonly word?: string
   /** What depends on the object, or the role that granted the privilege where that is not the owner. */

@@ -3,7 +3,6 @@ import { quoteIdentifier } from '../db/quote.ts'
 import type { Found, Scene } from './model.ts'
 import { findCode } from './queries/code.ts'
 import { findPrivileges } from './queries/relations.ts'
-import { findServerRights } from './queries/server-rights.ts'
 
 /** The words of a row: what its text and its statement are made of. */
 interface Words {
@@ -55,10 +54,10 @@ function changeOwner({ objects, self }: Words): string {
   return objects.map(({ word, object }) => `ALTER ${word} ${object} OWNER TO ${self}`).join(';\n')
 }
 
-const revoking = (kind: ReasonKind, what: string, text: (words: Words) => string): ReasonRow => ({
+const revoking = (what: string, has: string, kind: ReasonKind = 'privilege'): ReasonRow => ({
   kind,
   reach: 'all',
-  text,
+  text: ({ list }) => `${has} ${list}`,
   statement({ list, role, by }) {
     const statement = `REVOKE ${what} ${list} FROM ${role} CASCADE`
     return by === null ? statement : `SET ROLE ${quoteIdentifier(by)};\n${statement};\nRESET ROLE`
@@ -99,21 +98,12 @@ export const reasonRows = {
         : changeOwner(words),
   },
 
-  TriggerGrant: revoking(
-    'privilege',
-    'TRIGGER ON TABLE',
-    ({ list }) => `has TRIGGER on relations of roles that see raw values: ${list}`,
-  ),
+  TriggerGrant: revoking('TRIGGER ON TABLE', 'has TRIGGER on relations of roles that see raw values:'),
   ReferencesGrant: revoking(
-    'privilege',
     'REFERENCES ON TABLE',
-    ({ list }) => `has REFERENCES on relations of roles that see raw values: ${list}`,
+    'has REFERENCES on relations of roles that see raw values:',
   ),
-  GrantOption: revoking(
-    'privilege',
-    'GRANT OPTION FOR ALL ON TABLE',
-    ({ list }) => `has grant options on masked relations: ${list}`,
-  ),
+  GrantOption: revoking('GRANT OPTION FOR ALL ON TABLE', 'has grant options on masked relations:'),
 
   SettingGrant: {
     kind: 'server',
@@ -124,15 +114,11 @@ export const reasonRows = {
         .map(({ word, object }) => `REVOKE ${word} ON PARAMETER ${object} FROM ${role} CASCADE`)
         .join(';\n'),
   },
-  FileFunction: revoking(
-    'server',
-    'EXECUTE ON FUNCTION',
-    ({ list }) => `may read or write files of the server: ${list}`,
-  ),
+  FileFunction: revoking('EXECUTE ON FUNCTION', 'may read or write files of the server:', 'server'),
   ServerUsage: revoking(
-    'server',
     'USAGE ON FOREIGN SERVER',
-    ({ list }) => `has USAGE on the server of a masked foreign table: ${list}`,
+    'has USAGE on the server of a masked foreign table:',
+    'server',
   ),
   ServerOwner: { ...owning('the server of a masked foreign table:'), kind: 'server' },
 } as const satisfies Record<string, ReasonRow>
@@ -147,14 +133,6 @@ const predefined: Readonly<Record<string, string>> = {
   pg_maintain: 'locks every table, and chooses when owners run code',
   pg_read_all_stats: 'sees the queries of others with their values',
 }
-
-/** Roles of PostgreSQL that read raw values past all privileges. */
-export const readingRoles: readonly string[] = [
-  'pg_read_all_data',
-  'pg_read_server_files',
-  'pg_write_server_files',
-  'pg_execute_server_program',
-]
 
 /** Where the binding is a superuser, PostgreSQL lets no other role end its sessions. */
 const ending = { pg_signal_backend: 'ends the sessions of this service' }
@@ -195,3 +173,49 @@ export function findTargets(
 
 /** The reasons that catalogs of the database tell. */
 export const reasonQueries = [findCode, findPrivileges, findServerRights]
+
+/** Settings by which the own session loads a library, or a procedural language runs code at its start. */
+const loading = [
+  '^(session_preload_libraries|dynamic_library_path|extension_control_path|extension_destdir)$',
+  '\\.(start_proc|on_plperlu?_init)$',
+].join('|')
+
+/** Settings for all sessions that run a program or code, load a library, or choose files, schemas and the primary. */
+const governing = [
+  '(_command|_script|_librar(y|ies)|_path|_(key)?file|_filename|_(dest)?dir|_director(y|ies)|jit_provider)$',
+  '^primary_conninfo$|\\.(start_proc|on_(plperlu?_)?init)$',
+].join('|')
+
+/** Settings by which statements fire no triggers. */
+const passing = ['session_replication_role', 'event_triggers']
+
+/** Functions for files of the server, with those of the extension adminpack. */
+const fileFunctions = [
+  ...['pg_read_file', 'pg_read_binary_file', 'lo_import', 'lo_export'],
+  ...['pg_file_write', 'pg_file_rename'],
+]
+
+/** Rights on the server that lead to its files, to code in all sessions, or to the source of a masked foreign table. */
+async function findServerRights({ sql, version, parts }: Scene): Promise<Found[]> {
+  const settings =
+    version < 150000
+      ? sql``
+      : sql`union all
+        select 'SettingGrant', x.grantee, p.parname, x.privilege_type
+        from pg_catalog.pg_parameter_acl p cross join lateral pg_catalog.aclexplode(p.paracl) x
+        where p.parname = any(${passing}::text[]) or x.privilege_type = 'SET' and p.parname ~ ${loading}
+          or x.privilege_type = 'ALTER SYSTEM' and p.parname ~ ${governing}`
+  return await sql<Found[]>`
+    select code, holder::int8 as holder, object, word from (
+      select 'FileFunction' as code, x.grantee as holder, p.oid::regprocedure::text as object, 'FUNCTION' as word
+      from pg_catalog.pg_proc p cross join lateral pg_catalog.aclexplode(p.proacl) x
+      where p.proname = any(${fileFunctions}::text[]) and p.pronamespace = 'pg_catalog'::regnamespace
+        and x.grantee <> p.proowner
+      union all
+      select case when x.grantee = s.srvowner then 'ServerOwner' else 'ServerUsage' end, x.grantee,
+        pg_catalog.quote_ident(s.srvname), 'SERVER'
+      from pg_catalog.pg_foreign_server s
+      cross join lateral pg_catalog.aclexplode(coalesce(s.srvacl, pg_catalog.acldefault('S', s.srvowner))) x
+      where s.oid in (select ftserver from pg_catalog.pg_foreign_table where ftrelid = any(${parts}::int8[]::oid[]))
+      ${settings}) found order by 1, 3`
+}

@@ -29,7 +29,7 @@ export const directions: Record<string, readonly string[] | 'everything'> = {
   masks: ['contracts', 'sql', 'db', 'kernel'],
   logins: ['masks', 'contracts', 'db', 'kernel'],
   findings: ['masks', 'contracts', 'sql', 'db', 'kernel'],
-  containment: ['contracts', 'db', 'kernel'],
+  containment: ['masks', 'contracts', 'db', 'kernel'],
   sql: ['kernel'],
   wire: ['kernel'],
   gateway: ['wire', 'sql', 'contracts', 'db', 'kernel'],

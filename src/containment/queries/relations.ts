@@ -3,10 +3,6 @@ import type { Fragment } from '../../db/query.ts'
 import type { Sql } from '../../db/sql.ts'
 import type { Found, Scene } from '../model.ts'
 
-export interface OwnedObject extends Found {
-  readonly oid: number
-}
-
 /**
  * For `with recursive`: `part`, the masked relations with their partitions, children and parents, and `reader`, these
  * and the views over them. Views over twins show masks, and do not count.
@@ -32,8 +28,8 @@ function selectMasked(sql: Sql, { relations, twinOwners }: MaskFacts): Fragment 
 }
 
 /** The masked relations, filled copies of them, their schemas and the database, each with its owner. */
-export async function readOwners(sql: Sql, masked: MaskFacts): Promise<OwnedObject[]> {
-  return await sql<OwnedObject[]>`
+export async function readOwners(sql: Sql, masked: MaskFacts): Promise<Found[]> {
+  return await sql<Found[]>`
     with recursive ${selectMasked(sql, masked)}, relation as (
       select 'RelationOwner' as code, c.oid, c.relowner, c.relnamespace, c.relname, c.relkind
       from part join pg_catalog.pg_class c on c.oid = part.oid

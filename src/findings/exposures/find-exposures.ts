@@ -1,6 +1,7 @@
 import type { Exposure } from '../../contracts/inspection.ts'
 import type { Database } from '../../db/database.ts'
 import { quoteQualified } from '../../db/quote.ts'
+import { readConsistently } from '../../db/read-consistently.ts'
 import type { Relation } from '../../masks/model.ts'
 import type { Claimant } from '../../masks/read/claim.ts'
 import { readRoles } from '../../masks/read/roles.ts'
@@ -26,11 +27,6 @@ export const exposureKinds: readonly ExposureKind[] = [
 
 const order = { high: 0, medium: 1, low: 2 }
 
-/** JIT compiles for seconds what catalogs answer in milliseconds: estimates of recursion are high. */
-export const begin = `SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY;
-  SET LOCAL search_path = pg_catalog, pg_temp; SET LOCAL jit = off;
-  SET LOCAL statement_timeout = 20000; SET LOCAL lock_timeout = 100`
-
 /** The ways around the masks of a policy that are open now, the worst first. A database without masks has none. */
 export async function findExposures(
   database: Database,
@@ -39,8 +35,7 @@ export async function findExposures(
 ): Promise<Exposure[]> {
   const result = await takeTurn(database, policy, { dryRun: true, ...(claimant && { claimant }) })
   if (result.policy.rules.length === 0) return []
-  return database.transaction(async (sql) => {
-    await sql.unsafe(begin)
+  return readConsistently(database, async (sql) => {
     const scene = await setScene(sql, result)
     const found: Exposure[] = []
     for (const kind of exposureKinds)

@@ -1,5 +1,5 @@
 import { hasLoginForm } from '../../masks/names.ts'
-import { type Role, withAncestors } from '../../masks/read/roles.ts'
+import { type Role, readingRoles, withAncestors } from '../../masks/read/roles.ts'
 
 /** Which roles of a cluster are to see masks. A role reaches those that it may become. */
 export interface RoleBook {
@@ -26,14 +26,6 @@ export interface RoleBook {
   keepersOf(owner: string): readonly string[]
 }
 
-/** Predefined roles that read beneath or past the privileges on tables. */
-const beneath = [
-  'pg_read_all_data',
-  'pg_read_server_files',
-  'pg_write_server_files',
-  'pg_execute_server_program',
-]
-
 /** `owners`: of masked relations. */
 export function makeRoleBook(
   known: Pick<RoleBook, 'roles' | 'self' | 'ours' | 'exempt' | 'listed'>,
@@ -44,7 +36,7 @@ export function makeRoleBook(
   const reached = new Map(all.map(({ name }) => [name, withAncestors(roles, name)]))
   const reach = (role: string) => reached.get(role) ?? new Set([role])
   const superusers = all.filter(({ superuser }) => superuser).map(({ name }) => name)
-  const sources = new Set([...superusers, ...exempt, ...owners, ...beneath, ...ours])
+  const sources = new Set([...superusers, ...exempt, ...owners, ...readingRoles, ...ours])
   const seers = all.filter(({ name }) => [...reach(name)].some((one) => sources.has(one)))
   const seeing = new Set(seers.map(({ name }) => name))
   const watched = all

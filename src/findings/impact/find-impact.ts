@@ -2,6 +2,7 @@ import type { Impact, LiveSession, RoleImpact } from '../../contracts/inspection
 import type { Database } from '../../db/database.ts'
 import type { Fragment } from '../../db/query.ts'
 import { quoteIdentifier } from '../../db/quote.ts'
+import { readConsistently } from '../../db/read-consistently.ts'
 import type { Sql } from '../../db/sql.ts'
 import { capNotes } from '../../masks/control/states/cap-notes.ts'
 import { everybody } from '../../masks/names.ts'
@@ -9,7 +10,7 @@ import type { Claimant } from '../../masks/read/claim.ts'
 import { listExemptNames } from '../../masks/read/snapshot.ts'
 import { type PolicySource, type TurnResult, takeTurn } from '../../masks/turn.ts'
 import type { Scene } from '../exposures/exposure.ts'
-import { begin, setScene } from '../exposures/find-exposures.ts'
+import { setScene } from '../exposures/find-exposures.ts'
 import { canLogIn } from '../exposures/role-book.ts'
 import { readersOf } from '../exposures/routines.ts'
 import { groupByRole } from '../group-by-role.ts'
@@ -25,8 +26,7 @@ export async function findImpact(
   claimant: Claimant,
 ): Promise<Impact> {
   const result = await takeTurn(database, policy, { dryRun: true, claimant })
-  return database.transaction(async (sql) => {
-    await sql.unsafe(begin)
+  return readConsistently(database, async (sql) => {
     const scene = await setScene(sql, result)
     const lost = await readLost(scene, result)
     const names = [...new Set(lost.map(({ role }) => role))]

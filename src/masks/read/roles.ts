@@ -13,6 +13,14 @@ export interface Role {
   readonly inherits: readonly string[]
 }
 
+/** Roles of PostgreSQL that read raw values beneath or past the privileges on tables. */
+export const readingRoles: readonly string[] = [
+  'pg_read_all_data',
+  'pg_read_server_files',
+  'pg_write_server_files',
+  'pg_execute_server_program',
+]
+
 /**
  * A member holds a role when it may SET ROLE to it or inherits from it; since 16 an ADMIN option alone gives neither.
  */
