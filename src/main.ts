@@ -216,7 +216,10 @@ export async function startService(options: StartOptions): Promise<Service> {
     inspection,
     principals: createPrincipalPorts(graph),
     ...description.ports,
-    mayAct: (tx, ...deed) => mayAct(readAssignments(tx, createSqlGraph(tx)), ...deed),
+    // A caller that holds the role itself needs no walk through its groups.
+    mayAct: async (tx, ...deed) =>
+      (await mayAct(readAssignments(tx, { groupsOf: async () => [] }), ...deed)) ||
+      (await mayAct(readAssignments(tx, createSqlGraph(tx)), ...deed)),
     runQuery: createQueryPort({
       gatewayNow: () => (phase === 'closing' ? undefined : gateway),
       settings,

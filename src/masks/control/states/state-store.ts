@@ -82,7 +82,6 @@ const selectIsBound = (sql: Sql, bound: BoundDatabases) =>
   sql`exists (select from (${bound(sql)}) d where d.id = s.database_id)`
 
 function readsOf(sql: Sql, bound: BoundDatabases) {
-  const isBound = selectIsBound(sql, bound)
   return {
     /** The roles, by OID, that the exempt lists of other bound databases of a server name. */
     async readExemptElsewhere(server: Sql, databaseId: string): Promise<ReadonlySet<number>> {
