@@ -1,5 +1,4 @@
 import type { Database } from '../db/database.ts'
-import { sqlstateOf } from '../db/sqlstate.ts'
 import type { Tx } from '../db/transaction.ts'
 import { codeOf, sqlstate } from '../kernel/sqlstate.ts'
 import { apply } from './apply/apply.ts'
@@ -10,7 +9,6 @@ import { TurnUnderWay } from './explain-failure.ts'
 import type { Oid, Snapshot, Statement } from './model.ts'
 import { nameGuard } from './names.ts'
 import { upgradeGuards } from './plan/guard-tables.ts'
-import type { Unfinished } from './plan/model.ts'
 import { type Plan, plan } from './plan/plan.ts'
 import type { Policy, Target } from './policy.ts'
 import { claim } from './read/claim.ts'
@@ -74,8 +72,8 @@ async function runIn(
   const snapshot = await readSnapshot(tx, start, header, exempt, policy, looked)
   const rules = looked ? policy.rules.filter(concerns(snapshot, looked)) : policy.rules
   const planned = await planWith(tx, snapshot, { ...policy, rules }, phase, start.statementTimeout)
-  const { masked, leave, finish, share } = planned
-  const isGuarded = masked.length > 0 || (start.guard.isThere && leave.length === 0)
+  const { masked, isLeaving, finish } = planned
+  const isGuarded = masked.length > 0 || (start.guard.isThere && !isLeaving)
   const claimed = isGuarded ? claims : []
   const steps = listSteps(planned, claimed)
   const base = { policy, notes: planned.notes, unfinished: [], snapshot, plan: planned }
@@ -84,8 +82,8 @@ async function runIn(
   const beforeStep = countSteps(options)
   if (phase.name === 'together') {
     const applied = apply(tx, steps, beforeStep)
-    if (beforeStep || leave.length > 0) await applied
-    if (leave.length > 0) return { ...base, steps, version: '', hasOpen: false }
+    if (beforeStep || isLeaving) await applied
+    if (isLeaving) return { ...base, steps, version: '', hasOpen: false }
     const checked = Promise.all([raise(tx, snapshot), postcheck(tx, snapshot, masked, false)])
     // What PostgreSQL refused tells more than that nothing behind it was run.
     checked.catch(() => {})
@@ -96,16 +94,12 @@ async function runIn(
   const first = [...planned.records, ...claimed]
   const done = await changeEach({ tx, snapshot, plan: planned, beforeStep }, database, first, phase)
   await apply(tx, finish, beforeStep)
-  const isOpening = phase.name === 'opening'
-  const unshared = isOpening ? await tryTo(tx, share, 'the schema of the records', beforeStep) : []
-  const isOver = isOpening && done.unfinished.length === 0 && leave.length > 0
-  const inTheWay = isOver ? await tryTo(tx, leave, 'the roles and schemas of twins', beforeStep) : []
-  const isGone = isOver && inTheWay.length === 0
+  const isGone = isLeaving && phase.name === 'opening' && done.unfinished.length === 0
   return {
     ...base,
     notes: [...planned.notes, ...done.notes],
-    steps: [...first, ...done.steps, ...finish, ...(isOpening ? share : []), ...(isGone ? leave : [])],
-    unfinished: [...done.unfinished, ...unshared, ...inTheWay],
+    steps: [...first, ...done.steps, ...finish],
+    unfinished: done.unfinished,
     ...(isGone ? { version: '', hasOpen: false } : await raise(tx, snapshot)),
   }
 }
@@ -190,24 +184,6 @@ function countSteps({ beforeStep }: TurnOptions): TurnOptions['beforeStep'] {
   return beforeStep && (() => beforeStep(at++))
 }
 
-/** Returns what was in the way of statements that hold up no mask. */
-async function tryTo(
-  tx: Tx,
-  statements: readonly Statement[],
-  target: string,
-  beforeStep: TurnOptions['beforeStep'],
-): Promise<Unfinished[]> {
-  if (statements.length === 0) return []
-  try {
-    await tx.savepoint(() => apply(tx, statements, beforeStep))
-    return []
-  } catch (error) {
-    if (judge(error) === 'lost') throw error
-    const reason = error instanceof Error ? error.message : ''
-    return [{ target, oids: [], sqlstate: sqlstateOf(error), reason, holders: [], isClosed: true }]
-  }
-}
-
 /** Numbers the change. */
 async function raise(
   tx: Tx,
@@ -237,12 +213,10 @@ function concerns({ relations, records }: Snapshot, focus: readonly Target[]): (
   return (rule) => tables.has(keyOf(rule))
 }
 
-const listSteps = ({ records, groups, finish, share, leave }: Plan, claimed: readonly Statement[]) => [
+const listSteps = ({ records, groups, finish }: Plan, claimed: readonly Statement[]) => [
   ...records,
   ...claimed,
   ...groups.flatMap(({ close }) => close),
   ...groups.flatMap(({ open }) => open),
   ...finish,
-  ...share,
-  ...leave,
 ]

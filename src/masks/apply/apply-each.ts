@@ -27,10 +27,10 @@ export interface Run {
   readonly beforeStep?: ((at: number) => void | Promise<void>) | undefined
 }
 
-/** So long locks are waited for in all; after that no longer than a moment for each. */
-const usual = { groupMs: 100, allMs: 500 }
+/** So long each of the first locks that are in the way is waited for; later ones no longer than a moment. */
+const usual = { waitMs: 100, patience: 5 }
 /** Sessions in the way are ended meanwhile. */
-const insistent = { groupMs: 2_000, allMs: 2_000 }
+const insistent = { waitMs: 2_000, patience: 1 }
 const momentMs = 5
 
 /** Openings of a turn end after so long: other changes wait for it. */
@@ -41,95 +41,75 @@ const mostTogether = 25
 
 /** Closes each relation, one that fails holds up no other. `insists`: on these alone, sessions in the way are ended. */
 export async function closeEach(run: Run, insists?: ReadonlySet<Oid>): Promise<Done> {
-  const { tx, plan } = run
-  const groups = plan.groups.filter(
-    ({ key, close, closeTwin }) =>
-      close.length + closeTwin.length > 0 && (insists === undefined || insists.has(Number(key))),
-  )
-  const wait = await limitWaits(tx, insists ? insistent : usual)
+  const { plan } = run
+  const groups = plan.groups
+    .filter(({ key }) => insists === undefined || insists.has(Number(key)))
+    .map((group) => ({ group, statements: [...group.close, ...group.closeTwin] }))
+    .filter(({ statements }) => statements.length > 0)
+  const change = await startChanges(run, insists ? insistent : usual, true)
   const [steps, unfinished]: [Statement[], Unfinished[]] = [[], []]
   for (let from = 0; from < groups.length; from += mostTogether) {
     const some = groups.slice(from, from + mostTogether)
-    if (some.length > 1 && unfinished.length === 0 && (await isDone(close(run, some)))) {
-      steps.push(...some.flatMap(listClosings))
+    const all = some.flatMap(({ statements }) => statements)
+    const isTogether = some.length > 1 && unfinished.length === 0
+    if (
+      isTogether &&
+      (await change(
+        all,
+        some.map(({ group }) => group),
+      )) === null
+    ) {
+      steps.push(...all)
       continue
     }
-    for (const group of some)
-      try {
-        await wait(() => close(run, [group]))
-        steps.push(...listClosings(group))
-      } catch (error) {
+    for (const { group, statements } of some) {
+      const error = await change(statements, [group])
+      if (error === null) steps.push(...statements)
+      else {
         unfinished.push(describe(run, group, error, false))
         // A lock on the relation is none on its twin, which may show what is hidden now.
-        if (group.closeTwin.length > 0) await isDone(tx.savepoint(() => apply(tx, group.closeTwin)))
+        if (group.closeTwin.length > 0) await change(group.closeTwin, [])
       }
+    }
   }
   return { steps, unfinished, notes: [] }
 }
 
-const listClosings = ({ close: own, closeTwin }: Group) => [...own, ...closeTwin]
-
-async function close({ tx, snapshot, plan, beforeStep }: Run, groups: readonly Group[]): Promise<void> {
-  const keys = new Set(groups.map(({ key }) => key))
-  const own = plan.masked.filter(({ relation }) => keys.has(relation.oid))
-  await tx.savepoint(async () => {
-    await apply(tx, groups.flatMap(listClosings), beforeStep)
-    await postcheck(tx, snapshot, own, true)
-  })
-}
-
-/** False: it failed, and the transaction goes on. */
-export async function isDone(work: Promise<unknown>): Promise<boolean> {
-  return await work.then(
-    () => true,
-    (error: unknown) => {
-      if (isHopeless(error)) throw error
-      return false
-    },
-  )
-}
-
 /** Makes twins and gives privileges back, one relation after the other. */
 export async function openEach(run: Run): Promise<Done> {
-  const { tx, plan, snapshot, beforeStep } = run
-  const wait = await limitWaits(tx, usual)
-  const byOid = new Map<Group['key'], MaskedRelation>(plan.masked.map((one) => [one.relation.oid, one]))
+  const { plan } = run
+  const change = await startChanges(run, usual, false)
+  const masked = new Map<Group['key'], MaskedRelation>(plan.masked.map((one) => [one.relation.oid, one]))
+  const needed = new Set(plan.groups.flatMap(({ needs }) => needs))
   const failed = new Map<Group['key'], Blocked>()
-  const [steps, unfinished, notes, late]: [Statement[], Unfinished[], Note[], Group[]] = [[], [], [], []]
+  const [steps, unfinished, notes]: [Statement[], Unfinished[], Note[]] = [[], [], []]
   const end = Date.now() + openingMs
   for (const group of plan.groups) {
-    const own = byOid.get(group.key)
+    const own = masked.get(group.key)
     // What is not closed has its place among what is unfinished already.
     if (group.open.length === 0 || failed.has(group.key) || (own && group.close.length > 0)) continue
     const blocked = group.needs.flatMap((key) => failed.get(key) ?? [])[0]
     // At least one of them is done in each turn.
-    if (blocked === undefined && Date.now() > end && steps.length > 0) {
-      late.push(group)
+    const late =
+      Date.now() > end && steps.length > 0
+        ? new Blocked('has no twin yet', sqlstate.programLimitExceeded)
+        : undefined
+    const error = blocked ?? late ?? (await change(group.open, [group]))
+    if (error === null) {
+      steps.push(...group.open)
       continue
     }
-    try {
-      if (blocked) throw blocked
-      await wait(() =>
-        tx.savepoint(async () => {
-          await apply(tx, group.open, beforeStep)
-          if (own) await postcheck(tx, snapshot, [own], false)
-        }),
-      )
-      steps.push(...group.open)
-    } catch (error) {
-      const refusal = own && isRefused(error) ? group.refuse : []
-      if (own && refusal.length > 0 && (await isDone(tx.savepoint(() => apply(tx, refusal))))) {
-        steps.push(...refusal)
-        notes.push(noTwin(own.relation, describeRefusal(error)))
-        continue
-      }
-      const one = describe(run, group, error, own !== undefined)
-      failed.set(group.key, new Blocked(one.reason, one.sqlstate, one.holders))
-      // Relations that need the role or schema say what is in its way.
-      if (typeof group.key !== 'string') unfinished.push(one)
+    if (own && isRefused(error) && (await change(group.refuse, [])) === null) {
+      steps.push(...group.refuse)
+      notes.push(noTwin(own.relation, describeRefusal(error)))
+      continue
     }
+    const one = describe(run, group, error, own !== undefined)
+    failed.set(group.key, new Blocked(one.reason, one.sqlstate, one.holders))
+    // Relations that need a role or schema say what is in its way.
+    if (typeof group.key !== 'string' || !needed.has(group.key)) unfinished.push(one)
   }
-  return { steps, unfinished: [...unfinished, ...describeLate(late)], notes }
+  return { steps, unfinished, notes }
 }
 
 const usesOthers = (error: unknown) => error instanceof NotAsPlanned && error.usesOthers
@@ -150,7 +130,7 @@ class Blocked extends Error {
   readonly code: string
   readonly holders: readonly Holder[]
 
-  constructor(message: string, code: string, holders: readonly Holder[]) {
+  constructor(message: string, code: string, holders: readonly Holder[] = []) {
     super(message)
     this.code = code
     this.holders = holders
@@ -162,22 +142,28 @@ const failedTransaction = '25P02'
 /** It concerns the whole transaction: nothing more can be done in it. */
 const isHopeless = (error: unknown) => judge(error) === 'lost' || codeOf(error) === failedTransaction
 
-type Wait = (work: () => Promise<void>) => Promise<void>
-
-/** Waits long for the first locks, and for later ones no longer than a moment. */
-async function limitWaits(tx: Tx, { groupMs, allMs }: typeof usual): Promise<Wait> {
+/** Returns a function that runs statements as one, and says why it could not. */
+async function startChanges(
+  { tx, snapshot, plan, beforeStep }: Run,
+  { waitMs, patience }: typeof usual,
+  isClosing: boolean,
+) {
   const setWait = (ms: number) => tx`select set_config('lock_timeout', ${String(ms)}, true)`
-  let restMs = allMs
-  await setWait(groupMs)
-  return async (work) => {
-    const from = Date.now()
+  let left = patience
+  await setWait(waitMs)
+  return async (statements: readonly Statement[], groups: readonly Group[]): Promise<unknown> => {
+    const keys = new Set(groups.map(({ key }) => key))
+    const own = keys.size === 0 ? [] : plan.masked.filter(({ relation }) => keys.has(relation.oid))
     try {
-      await work()
+      await tx.savepoint(async () => {
+        await apply(tx, statements, beforeStep)
+        await postcheck(tx, snapshot, own, isClosing)
+      })
+      return null
     } catch (error) {
-      const isPatient = restMs > 0
-      if (judge(error) === 'locked') restMs -= Date.now() - from
-      if (isPatient && restMs <= 0) await setWait(momentMs)
-      throw error
+      if (isHopeless(error)) throw error
+      if (judge(error) === 'locked' && --left === 0) await setWait(momentMs)
+      return error
     }
   }
 }
@@ -188,17 +174,8 @@ function describe(
   error: unknown,
   isClosed: boolean,
 ): Unfinished {
-  if (isHopeless(error)) throw error
   const oids = [...(typeof key === 'string' ? [] : [key]), ...waitsFor]
   const reason = error instanceof Error ? error.message : ''
   const holders = error instanceof Blocked && error.holders.length > 0 ? error.holders : takeHolders()
   return { target, oids, sqlstate: sqlstateOf(error), reason, holders, isClosed }
-}
-
-/** Relations whose turn to have twins did not come. */
-function describeLate([first, ...others]: readonly Group[]): Unfinished[] {
-  if (!first) return []
-  const target = others.length === 0 ? first.target : `${first.target} and ${others.length} more relations`
-  const reason = 'have no twins yet'
-  return [{ target, oids: [], sqlstate: sqlstate.programLimitExceeded, reason, holders: [], isClosed: true }]
 }

@@ -1,8 +1,8 @@
 import type { Sql } from '../../db/sql.ts'
 import type { Policy, Proposal } from '../policy.ts'
 import { judgeExempt } from '../read/judge-exempt.ts'
-import { isRecordedExempt } from '../read/recorded-exempt.ts'
-import { exemptions, listJudged, readRoles } from '../read/roles.ts'
+import { listRecordedExempt } from '../read/recorded-exempt.ts'
+import { readExempt } from '../read/snapshot.ts'
 import type { LoginKeeper, SettledLogins } from './login-port.ts'
 import type { Source } from './source.ts'
 import type { StateStore } from './states/state-store.ts'
@@ -37,15 +37,15 @@ export class PolicyReader {
     principalId: string,
     login: { readonly role: string; readonly oid: number },
   ): Promise<boolean> {
-    if (!(await isRecordedExempt(sql, login.oid))) return false
+    if ((await listRecordedExempt(sql, [login.oid])).length === 0) return false
     const { rules, exemptPrincipals } = await this.#options.source.readPolicy(databaseId)
     if (rules.length === 0 || exemptPrincipals.includes(principalId.toLowerCase())) return false
     const [[server], policy] = await Promise.all([
       sql<{ version: number }[]>`select current_setting('server_version_num')::int as version`,
       this.read(sql, databaseId),
     ])
-    const roles = await readRoles(sql, server?.version ?? 0)
-    return !exemptions(roles, listJudged(policy, roles)).includes(login.role)
+    const { everybody, roles } = await readExempt(sql, policy, server?.version ?? 0)
+    return !everybody && !roles.has(login.oid)
   }
 
   /** A login role counts by whom it was made for: one that others made under its name is not exempt with it. */

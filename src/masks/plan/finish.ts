@@ -1,8 +1,8 @@
 import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../db/quote.ts'
 import type { Oid, Snapshot, Statement } from '../model.ts'
 import { everybody } from '../names.ts'
-import { nameRoles, say, writeGrant } from './grant-statements.ts'
-import type { MaskedRelation } from './model.ts'
+import { formGroup, nameRoles, say, writeGrant } from './grant-statements.ts'
+import type { Group, MaskedRelation } from './model.ts'
 
 /**
  * Runs behind the changes of relations. Roles that lose an exemption are recorded with the change itself: their
@@ -56,9 +56,9 @@ export const listNewlyHidden = (masked: readonly MaskedRelation[]): Oid[] =>
 
 /**
  * `pg_dump` of owners and exempt roles locks every table that it finds, ours too. A role without a right here can be
- * dropped.
+ * dropped. Locks on the schema of the records hold up no mask.
  */
-export function shareGuard(snapshot: Snapshot, masked: readonly MaskedRelation[]): Statement[] {
+export function shareGuard(snapshot: Snapshot, masked: readonly MaskedRelation[]): Group[] {
   const { guard, header, exempt, server, isWhole } = snapshot
   const owners = masked.flatMap(({ relation }) => (relation.kind === 'table' ? [relation.owner] : []))
   const holders = new Set(masked.flatMap(({ acl }) => acl.map(({ grantee }) => grantee)))
@@ -75,20 +75,16 @@ export function shareGuard(snapshot: Snapshot, masked: readonly MaskedRelation[]
       ),
     )
   const others = isWhole ? [...now].filter((oid) => !wanted.has(oid)) : []
-  return [
-    ...write(
-      'GRANT',
-      [...wanted].filter((oid) => !now.has(oid)),
-    ),
-    ...write('REVOKE', others),
-  ]
+  const missing = [...wanted].filter((oid) => !now.has(oid))
+  const target = 'the schema of the records'
+  return [formGroup(target, target, [...write('GRANT', missing), ...write('REVOKE', others)])]
 }
 
 /** The end of all masks in the database. */
-export function leave({ guard, schemas, twinOwners, server }: Snapshot): Statement[] {
+export function leave({ guard, schemas, twinOwners, server, records }: Snapshot): Group[] {
   const why = 'masking ends'
   const shadowed = [...schemas.values()].filter(({ shadow }) => shadow)
-  return [
+  const open = [
     // Without CASCADE: what is not ours stays, and keeps the schema.
     ...say(why, ...shadowed.map(({ twins }) => `DROP SCHEMA IF EXISTS ${quoteIdentifier(twins)}`)),
     ...twinOwners.flatMap(({ role, name }) => {
@@ -104,4 +100,6 @@ export function leave({ guard, schemas, twinOwners, server }: Snapshot): Stateme
     }),
     ...say(why, `DROP SCHEMA ${quoteIdentifier(guard.schema)} CASCADE`),
   ]
+  const target = 'the roles and schemas of twins'
+  return [formGroup(target, target, open, { needs: [...records.keys()] })]
 }

@@ -1,6 +1,7 @@
 import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
 import type { Grant, Oid, Privilege, Relation, Snapshot, Statement } from '../model.ts'
 import { isSameList, listGranted } from './grants.ts'
+import type { Group } from './model.ts'
 
 /** What grants are written on, and by whom. */
 export interface GrantTarget {
@@ -12,6 +13,16 @@ export interface GrantTarget {
   readonly as?: string | undefined
   readonly why: string
 }
+
+export const formGroup = (
+  key: Group['key'],
+  target: string,
+  open: readonly Statement[],
+  more: Partial<Group> = {},
+): Group => ({
+  ...{ key, target, open, close: [], closeTwin: [], refuse: [], waitsFor: [], needs: [] },
+  ...more,
+})
 
 type Roles = Pick<Snapshot, 'server' | 'roleNames'>
 

@@ -15,14 +15,6 @@ export function createGuards(schema: string): string[] {
       owner uuid, database oid, self oid, epoch bigint)`,
     `INSERT INTO ${policy} (self) VALUES (${quoteLiteral(relation)}::regclass)`,
     ...createPlaces(schema),
-    // Default privileges may have let others in.
-    `DO $$ DECLARE given record; BEGIN FOR given IN
-      SELECT ${quoteLiteral(`SCHEMA ${name}`)} AS what, a.grantee FROM pg_namespace, aclexplode(nspacl) a
-        WHERE nspname = ${quoteLiteral(schema)} AND a.grantee <> nspowner
-      UNION SELECT c.oid::regclass::text, a.grantee FROM pg_class c, aclexplode(c.relacl) a
-        WHERE c.relnamespace = ${quoteLiteral(name)}::regnamespace AND a.grantee <> c.relowner
-    LOOP EXECUTE format('REVOKE ALL ON %s FROM %s', given.what,
-      CASE given.grantee WHEN 0 THEN 'PUBLIC' ELSE given.grantee::regrole::text END); END LOOP; END $$`,
   ]
 }
 

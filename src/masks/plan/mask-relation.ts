@@ -1,6 +1,6 @@
 import type { MaskRecord, Oid, Relation, Snapshot, Statement } from '../model.ts'
 import { pinsOf } from './assign-masks.ts'
-import { changeAcl, say, targetOf } from './grant-statements.ts'
+import { changeAcl, formGroup, say, targetOf } from './grant-statements.ts'
 import { isSameList, recallBefore } from './grants.ts'
 import type { Group, MaskedRelation } from './model.ts'
 import { closeTwin, dropTwin, openTwin } from './open-twin.ts'
@@ -19,19 +19,17 @@ export function maskRelation(
     ? openTwin(snapshot, wanted, twin)
     : dropTwin(snapshot, { oid, twin: record?.twin ?? null }, made)
   const isOpened = record?.isOpened && close.length + opening.length === 0
-  return {
-    key: oid,
-    target: targetOf(relation, '').on,
+  const open =
+    twin && !isOpened
+      ? [...opening, ...say('its twin is as it is meant', writeOpened(snapshot.guard.schema, oid))]
+      : opening
+  return formGroup(oid, targetOf(relation, '').on, open, {
     close,
     closeTwin: made && !wanted.isKept ? closeTwin(snapshot, oid, made) : [],
-    open:
-      twin && !isOpened
-        ? [...opening, ...say('its twin is as it is meant', writeOpened(snapshot.guard.schema, oid))]
-        : opening,
     refuse: twin ? dropTwin(snapshot, { oid, twin: record?.twin ?? null }, made, twin.basis) : [],
     waitsFor: reads,
     needs: twin ? [twin.owner, twin.schema, ...reads] : [],
-  }
+  })
 }
 
 /** The record comes first: it says what the grants were before. */
@@ -74,7 +72,5 @@ export function release(snapshot: Snapshot, record: MaskRecord, relation: Relati
   ]
 }
 
-export const endGroup = ({ oid }: MaskRecord, relation: Relation | undefined, open: Statement[]): Group => ({
-  ...{ key: oid, target: relation ? targetOf(relation, '').on : `relation ${oid}`, open },
-  ...{ close: [], closeTwin: [], refuse: [], waitsFor: [], needs: [] },
-})
+export const endGroup = ({ oid }: MaskRecord, relation: Relation | undefined, open: Statement[]): Group =>
+  formGroup(oid, relation ? targetOf(relation, '').on : `relation ${oid}`, open)

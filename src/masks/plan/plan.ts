@@ -6,7 +6,7 @@ import { assignMasks } from './assign-masks.ts'
 import { describeAround, noTwin } from './describe.ts'
 import { finish, leave, listNewlyHidden, shareGuard } from './finish.ts'
 import { followViews, type Shown } from './follow-views.ts'
-import { say } from './grant-statements.ts'
+import { nameRoles, say, writeGrant } from './grant-statements.ts'
 import { recallBefore, writeAcl } from './grants.ts'
 import { createGuards, createWatch } from './guard-tables.ts'
 import { endGroup, maskRelation, release } from './mask-relation.ts'
@@ -28,9 +28,8 @@ export interface Plan {
   readonly groups: readonly Group[]
   /** Who is exempt, as sessions of others may have to end. */
   readonly finish: readonly Statement[]
-  /** Lets pg_dump read the records. What holds it up holds up no mask. */
-  readonly share: readonly Statement[]
-  readonly leave: readonly Statement[]
+  /** The last mask of the database ends. */
+  readonly isLeaving: boolean
   readonly notes: readonly Note[]
   /** Views whose text is needed: `plan` is called again with it. */
   readonly needed: readonly Oid[]
@@ -56,6 +55,8 @@ export function plan(
   const releaseAll = (isThere: boolean) =>
     (released.get(isThere) ?? []).flatMap((one) => release(snapshot, one, snapshot.relations.get(one.oid)))
   const readers = listReaders(masked)
+  const isMasking = masked.length > 0
+  const isLeaving = isWhole && !isMasking && guard.isThere
   const groups = [
     ...prepareTwins(snapshot, masked),
     // What stands under a name that another twin is to have goes first.
@@ -63,22 +64,32 @@ export function plan(
     ...drops,
     ...masked.map((one) => maskRelation(snapshot, one, readers.get(one.relation.oid))),
     ...releaseAll(true),
+    ...(isMasking ? shareGuard(snapshot, masked) : []),
+    ...(isLeaving ? leave(snapshot) : []),
   ]
-  const isMasking = masked.length > 0
-  const places = [
-    ...(guard.isThere ? [] : createGuards(guard.schema)),
-    ...(server.binding.isSuperuser && !isWatched ? createWatch(guard.schema) : []),
-  ]
+  const watch = server.binding.isSuperuser && !isWatched ? createWatch(guard.schema) : []
   return {
-    ...{ masked, unmanaged, needed },
+    ...{ masked, unmanaged, needed, isLeaving },
     newlyHidden: listNewlyHidden(masked),
-    records: isMasking ? say('a place for records', ...places) : [],
+    records: isMasking ? [...createRecords(snapshot), ...say('a place for records', ...watch)] : [],
     groups: groups.filter(({ close, open }) => close.length + open.length > 0),
     finish: isMasking ? finish(snapshot) : [],
-    share: isMasking ? shareGuard(snapshot, masked) : [],
-    leave: isWhole && !isMasking && guard.isThere ? leave(snapshot) : [],
     notes: [...notes, ...refusals, ...describeAround(snapshot, policy, masked, unmanaged)],
   }
+}
+
+/** Default privileges of the binding let nobody in. */
+function createRecords(snapshot: Snapshot): Statement[] {
+  const { guard, defaults, server } = snapshot
+  if (guard.isThere) return []
+  const why = 'a place for records'
+  const { relations = [], schemas = [] } = defaults.get(server.binding.oid) ?? {}
+  const schema = `SCHEMA ${quoteIdentifier(guard.schema)}`
+  return [
+    ...say(why, ...createGuards(guard.schema)),
+    ...writeGrant('REVOKE', `ALL ON ${schema}`, nameRoles(snapshot, schemas), why),
+    ...writeGrant('REVOKE', `ALL ON ALL TABLES IN ${schema}`, nameRoles(snapshot, relations), why),
+  ]
 }
 
 /** The owners of twins that read each relation: for its own twin, or for row policies of another one. */

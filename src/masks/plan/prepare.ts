@@ -1,6 +1,6 @@
 import { quoteIdentifier } from '../../db/quote.ts'
 import type { Oid, Schema, Snapshot, Statement } from '../model.ts'
-import { nameRoles, say, writeGrant } from './grant-statements.ts'
+import { formGroup, nameRoles, say, writeGrant } from './grant-statements.ts'
 import type { Group, MaskedRelation, TwinPlan } from './model.ts'
 import { writeShadow, writeTwinOwner } from './write-records.ts'
 
@@ -12,7 +12,7 @@ export function prepareTwins(snapshot: Snapshot, masked: readonly MaskedRelation
   const own = twins.filter(({ twin }) => twin.by === 'itself')
   const owners = new Map(own.map(({ relation, twin }) => [twin.owner, { served: relation.owner, twin }]))
   const groups = [...owners].flatMap(([name, { served, twin }]) =>
-    twin.ownerOid === null ? stand(name, createTwinOwner(snapshot, name, served)) : [],
+    twin.ownerOid === null ? formGroup(name, name, createTwinOwner(snapshot, name, served)) : [],
   )
   const spaces = Map.groupBy(twins, ({ relation }) => relation.schema)
   for (const [source, some] of spaces) {
@@ -20,7 +20,7 @@ export function prepareTwins(snapshot: Snapshot, masked: readonly MaskedRelation
     const makers = new Set(some.map(({ twin }) => twin.owner))
     if (schema)
       groups.push(
-        stand(schema.twins, [
+        formGroup(schema.twins, schema.twins, [
           ...(schema.shadow ? [] : createShadow(snapshot, schema)),
           ...[...owners].flatMap(([name, { twin }]) => (makers.has(name) ? letMake(schema, twin) : [])),
           ...shareSchema(snapshot, schema),
@@ -29,11 +29,6 @@ export function prepareTwins(snapshot: Snapshot, masked: readonly MaskedRelation
   }
   return groups
 }
-
-const stand = (key: string, open: Statement[]): Group => ({
-  ...{ key, target: key, open },
-  ...{ close: [], closeTwin: [], refuse: [], waitsFor: [], needs: [] },
-})
 
 function createTwinOwner({ guard, server }: Snapshot, name: string, served: Oid): Statement[] {
   const option = server.version >= 160000 ? ' WITH SET TRUE, INHERIT FALSE' : ''

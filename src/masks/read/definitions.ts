@@ -4,7 +4,7 @@ import type { Oid } from '../model.ts'
 
 type Texts = ReadonlyMap<Oid, string | null>
 
-/** So long for one statement that prints, and for all of them where some fail. */
+/** So long for one statement that prints, and for all of them. */
 const [eachMs, allMs] = [1_000, 3_000]
 
 /**
@@ -19,6 +19,7 @@ export async function readDefinitions(
 ): Promise<Texts> {
   if (!isCareful) return await print(tx, oids)
   const setLimit = (limit: string) => tx`select set_config('statement_timeout', ${limit}, true)`
+  const end = Date.now() + allMs
   const tryPrint = (some: readonly Oid[]): Promise<Texts | null> =>
     tx
       .savepoint(async () => {
@@ -28,14 +29,9 @@ export async function readDefinitions(
         return texts
       })
       .catch(() => null)
-  const together = await tryPrint(oids)
-  if (together) return together
-  const texts = new Map<Oid, string | null>()
-  const end = Date.now() + allMs
-  for (const oid of oids) {
-    const printed = Date.now() > end ? null : await tryPrint([oid])
-    texts.set(oid, printed?.get(oid) ?? null)
-  }
+  const texts = new Map(await tryPrint(oids))
+  for (const oid of texts.size === 0 ? oids : [])
+    texts.set(oid, Date.now() > end ? null : ((await tryPrint([oid]))?.get(oid) ?? null))
   return texts
 }
 

@@ -4,16 +4,8 @@ import { everybody } from '../names.ts'
 import { findGuard } from './find-guard.ts'
 
 /**
- * True when the records of a masked database say that a role is exempt, or was and that something may still be open
- * to it.
- */
-export async function isRecordedExempt(sql: Sql, role: number): Promise<boolean> {
-  return (await listRecordedExempt(sql, [role])).length > 0
-}
-
-/**
- * Those of the roles, by OID, that the records have as exempt, or that are members of one that they have. An entry
- * with a process id or a place is about sessions alone.
+ * Those of the roles, by OID, that the records have as exempt, or had while something may still be open to them, or
+ * that are members of one of these. An entry with a process id or a place is about sessions alone.
  */
 export async function listRecordedExempt(sql: Sql, roles: readonly number[]): Promise<number[]> {
   const schema = roles.length === 0 ? null : await findGuard(sql)

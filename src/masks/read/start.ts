@@ -19,18 +19,12 @@ export interface Start {
   readonly statementTimeout: string
 }
 
-interface Row {
-  readonly version: number
-  readonly place: string
-  readonly database: number
+interface Row extends Omit<Start, 'server' | 'guard'>, Omit<Server, 'binding'> {
   readonly oid: number
   readonly name: string
   readonly isSuperuser: boolean
   readonly schema: string | null
-  readonly isCurrent: boolean
-  readonly isWatched: boolean
   readonly taken: readonly string[]
-  readonly statementTimeout: string
 }
 
 /**
