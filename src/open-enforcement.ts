@@ -11,9 +11,9 @@ import { loginRoleName } from './directory/principals/login-role.ts'
 import { listLeftovers } from './findings/leftovers.ts'
 import { checkVersion, examine } from './findings/preflight.ts'
 import type { SecretBox } from './kernel/secret-box.ts'
+import { Logins } from './logins/logins.ts'
 import { examineMappedRole } from './logins/mapped-roles.ts'
 import { createLoginKeys } from './logins/mark.ts'
-import { openLogins } from './logins/open-logins.ts'
 import { selectBound } from './masking/binding/find-bound.ts'
 import { lockDatabase } from './masking/databases/database-row.ts'
 import { createEnforcementSource } from './masking/enforcement/source.ts'
@@ -46,13 +46,10 @@ export function openEnforcement({ graph, settings, log, ...parts }: EnforcementP
     findExempt: (tenant, entries) => findExempt(sql, graph, tenant, entries),
     readRights: (tenant, mappings, ids) => readLoginRights(sql, graph, tenant, mappings, ids),
   })
+  const keys = createLoginKeys(parts.secrets, loginRoleName, writeVerifier)
   const enforcement = new Controller({
     source,
-    openLogins: openLogins({
-      source,
-      log,
-      keys: createLoginKeys(parts.secrets, loginRoleName, writeVerifier),
-    }),
+    openLogins: (needs) => new Logins({ source, log, keys, ...needs }),
     states: createStateStore(sql, selectBound, lockDatabase),
     preflight: { checkVersion, examine },
     log,

@@ -1,16 +1,11 @@
 import type { Database } from '../db/database.ts'
 import type { Sql } from '../db/sql.ts'
-import type { EndAtStandbys, LeftLogin, LoginNeeds } from '../masks/control/login-port.ts'
+import type { LeftLogin } from '../masks/control/login-port.ts'
 import { type AskedServer, type Mark, readMark, silence } from '../masks/control/read-replay.ts'
 import { joinReasons } from '../masks/control/states/cap-notes.ts'
 import { endSession, endSessionOf } from '../masks/sessions/signal-session.ts'
 import { findStarting, outwait } from '../masks/sessions/starting.ts'
 import { findShown } from './end-sessions.ts'
-
-interface Parts extends Pick<LoginNeeds, 'listOthers'> {
-  /** Removes the marks of roles whose sessions have ended at every server. */
-  finish(primary: Database, databaseId: string, left: readonly LeftLogin[]): Promise<void>
-}
 
 /** Why sessions of login roles may go on at a server. Numbers: process ids of those that do. */
 type Fault = 'behind' | 'silent' | 'unasked' | readonly number[]
@@ -30,29 +25,25 @@ const startMs = 1_000
 /** Sessions that PostgreSQL is starting are waited for. */
 const endingMs = 5_000
 
-/** Ends sessions of login roles that lost something at the other servers of a binding. */
-export function createStandbyEnding({ finish, listOthers }: Parts): EndAtStandbys {
-  /** By database: the losses after which sessions have ended at a server. Later ones have nothing that was lost. */
-  const doneIn = new Map<string, Set<string>>()
-  return async (databaseId, primary, { left }) => {
-    if (left.length === 0) {
-      doneIn.delete(databaseId)
-      return { pending: '', left }
-    }
-    const mark = await readMark(primary)
-    const done = doneIn.get(databaseId) ?? new Set()
-    doneIn.set(databaseId, done)
-    const faults = await Promise.all(
-      [...listOthers(databaseId, primary)].map(async ([name, server]) => {
-        const fault = await endAtServer(name, server, mark, left, done)
-        return fault === undefined ? [] : [describeFault(name, fault)]
-      }),
-    )
-    const pending = joinReasons(faults.flat())
-    if (pending !== '') return { pending, left }
-    await finish(primary, databaseId, left)
-    return { pending, left: [] }
-  }
+/**
+ * Ends sessions of login roles that lost something at the other servers of a binding. Returns why they may go on; empty:
+ * they do not. `done`: losses after which they have ended at a server.
+ */
+export async function endAtServers(
+  servers: Iterable<readonly [name: string, server: AskedServer]>,
+  primary: Database,
+  left: readonly LeftLogin[],
+  done: Set<string>,
+): Promise<string> {
+  if (left.length === 0) return ''
+  const mark = await readMark(primary)
+  const faults = await Promise.all(
+    [...servers].map(async ([name, server]) => {
+      const fault = await endAtServer(name, server, mark, left, done)
+      return fault === undefined ? [] : [describeFault(name, fault)]
+    }),
+  )
+  return joinReasons(faults.flat())
 }
 
 /**

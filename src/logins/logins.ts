@@ -16,13 +16,12 @@ import {
 import { readMark } from '../masks/control/read-replay.ts'
 import { idleMs } from '../masks/read/start.ts'
 import { type Applied, applyLogins, Busy, createLogin, dropLogins, renewPassword, unmark } from './apply.ts'
+import { endAtServers } from './end-at-standbys.ts'
 import { endLoginSessions, lockTimeoutMs, waitUntilGone } from './end-sessions.ts'
 import type { LoginPassword } from './mark.ts'
 import type { LoginChange, LoginPlan, LoginsOptions, ObservedLogin } from './model.ts'
 import { findLogin, isEmpty, type PlannedLogins, planLogins, refuse } from './plan.ts'
 import { hasLogins, readSnapshot } from './read.ts'
-
-type Settled = SettledLogins<ObservedLogin>
 
 type Made = 'changed' | 'nothing' | 'blocked'
 
@@ -53,6 +52,8 @@ const mostLogins = 2
  */
 export class Logins implements LoginKeeper {
   readonly #options: LoginsOptions
+  /** By database: the losses after which sessions have ended at a server. Later ones have nothing that was lost. */
+  readonly #doneAtStandbys = new Map<string, Set<string>>()
   readonly #preparing = new Map<string, Promise<LoginOutcome>>()
   readonly #places = new FewAtOnce(mostLogins)
 
@@ -79,8 +80,8 @@ export class Logins implements LoginKeeper {
   }
 
   /** All login roles of a database. Sessions of those that lost something are ended. */
-  async settle(database: Database, databaseId: string): Promise<Settled> {
-    if (!(await hasLogins(database.sql, databaseId))) return { ...noLogins, logins: [], dismissed: [] }
+  async settle(database: Database, databaseId: string): Promise<SettledLogins> {
+    if (!(await hasLogins(database.sql, databaseId))) return noLogins
     let [changed, ended] = [0, 0]
     let blocked: readonly string[] = []
     for (let attempt = 1; ; attempt++) {
@@ -109,11 +110,23 @@ export class Logins implements LoginKeeper {
     }
   }
 
-  /** Takes away roles that have nothing left. After the masks: these may have given them something. */
-  async sweep(database: Database, { dismissed, left }: SettledLogins): Promise<void> {
-    const empty = dismissed.filter(({ oid }) => !left.some((each) => each.oid === oid))
+  /**
+   * Takes away roles that have nothing left, once the sessions of those that lost something have ended at the other
+   * servers. Returns why they may go on there; empty: they do not.
+   */
+  async finish(database: Database, databaseId: string, { dismissed, left }: SettledLogins): Promise<string> {
+    const done = this.#doneAtStandbys.get(databaseId) ?? new Set()
+    if (left.length > 0) this.#doneAtStandbys.set(databaseId, done)
+    else this.#doneAtStandbys.delete(databaseId)
+    const servers = left.length > 0 ? this.#options.listOthers(databaseId, database) : []
+    const pending = await endAtServers(servers, database, left, done)
+    if (pending === '') await this.#finishLeft(database, databaseId, left)
+    const empty = dismissed.filter(({ oid }) => pending === '' || !left.some((each) => each.oid === oid))
     if (empty.length > 0) await unlessBeaten(dropLogins(database, empty))
+    return pending
   }
+
+  readonly endSessions = endLoginSessions
 
   /** Lists the login roles and their principals, without a change. */
   async list(sql: Sql, databaseId: string): Promise<readonly ObservedLogin[]> {
@@ -122,7 +135,7 @@ export class Logins implements LoginKeeper {
   }
 
   /** Their sessions have ended at every server. A role that has lost something more meanwhile stays marked. */
-  async finishLeft(database: Database, databaseId: string, done: readonly LeftLogin[]): Promise<void> {
+  async #finishLeft(database: Database, databaseId: string, done: readonly LeftLogin[]): Promise<void> {
     if (done.length === 0) return
     const { snapshot } = await this.#plan(database.sql, databaseId)
     const isDone = ({ oid, mark }: ObservedLogin) =>
@@ -225,7 +238,7 @@ export class Logins implements LoginKeeper {
     await new Promise((resolve) => setTimeout(resolve, 25 * 2 ** attempt))
   }
 
-  /** They stay marked until it has been done: first here, then at the other servers (`finishLeft`). */
+  /** They stay marked until it has been done: first here, then at the other servers (`finish`). */
   async #endMarked(
     database: Database,
     logins: readonly ObservedLogin[],

@@ -3,7 +3,7 @@ import type { LoginNeeds } from '../masks/control/login-port.ts'
 import type { LoginSource } from '../masks/control/source.ts'
 import type { LoginKeys, Mark } from './mark.ts'
 
-export interface LoginsOptions extends Omit<LoginNeeds, 'listOthers'> {
+export interface LoginsOptions extends LoginNeeds {
   readonly source: LoginSource
   readonly keys: LoginKeys
   readonly log: Logger

@@ -36,6 +36,7 @@ export function createTestLogins(database: Database, options: TestLoginsOptions 
     new Logins({
       keys,
       bindingOf: () => '1',
+      listOthers: () => new Map(),
       readExemptElsewhere: async () => new Set(),
       log: pino({ level: 'silent' }),
       source: {
@@ -67,7 +68,7 @@ export function createTestLogins(database: Database, options: TestLoginsOptions 
       logins.prepare(database, databaseId, principalId, options),
     settle: async () => {
       const settled = await logins.settle(database, databaseId)
-      await logins.sweep(database, settled)
+      await logins.finish(database, databaseId, settled)
       return settled
     },
   }

@@ -9,7 +9,7 @@ import type { Statement } from '../model.ts'
 import type { Policy, Proposal } from '../policy.ts'
 import { takeTurn } from '../turn.ts'
 import { Connections, type Examiner } from './connections.ts'
-import type { LoginNeeds, LoginOutcome, LoginRoom } from './login-port.ts'
+import type { LoginKeeper, LoginNeeds, LoginOutcome } from './login-port.ts'
 import { PolicyReader } from './policy-reader.ts'
 import type { Source } from './source.ts'
 import { Standbys } from './standbys.ts'
@@ -25,7 +25,7 @@ import { CatalogWatch, readSeen } from './watch-catalogs.ts'
 
 interface ControllerOptions {
   readonly source: Source
-  readonly openLogins: (needs: LoginNeeds) => LoginRoom
+  readonly openLogins: (needs: LoginNeeds) => LoginKeeper
   readonly states: StateStore
   readonly preflight: Examiner
   readonly log: Logger
@@ -50,7 +50,7 @@ export class Controller {
   readonly #options: ControllerOptions
   readonly #auditEveryMs: number
   readonly #connections: Connections
-  readonly #room: LoginRoom
+  readonly #logins: LoginKeeper
   readonly #policies: PolicyReader
   readonly standbys: Standbys
   readonly #audits: CoalescedJobs
@@ -86,7 +86,7 @@ export class Controller {
       return database ? readSeen(database.sql, guard) : { activity: null, hasDrift: false }
     }
     this.#catalogs = new CatalogWatch({ auditEveryMs, read, audit })
-    this.#room = options.openLogins({
+    this.#logins = options.openLogins({
       bindingOf: connections.keyOf.bind(connections),
       readExemptElsewhere: states.readExemptElsewhere,
       listOthers: (databaseId, primary) => {
@@ -95,11 +95,11 @@ export class Controller {
         return this.standbys.listOthers(databaseId, target, primary)
       },
     })
-    this.#policies = new PolicyReader({ source, states, logins: this.#room.logins })
+    this.#policies = new PolicyReader({ source, states, logins: this.#logins })
     this.#turns = new Turns({
       ...options,
       ...{ connections, audit, auditEveryMs, standbys: this.standbys, catalogs: this.#catalogs },
-      ...{ room: this.#room, policies: this.#policies, lockLimitMs: timing.lockLimitSeconds * 1000 },
+      ...{ logins: this.#logins, policies: this.#policies, lockLimitMs: timing.lockLimitSeconds * 1000 },
       auditAfter: (databaseId, ms) => this.#auditAfter(databaseId, ms),
     })
   }
@@ -174,7 +174,7 @@ export class Controller {
   async #isAsMeant(databaseId: string): Promise<boolean> {
     const database = await this.#connections.openFit(databaseId)
     if (!database) return true
-    const settled = await this.#room.logins.settle(database, databaseId)
+    const settled = await this.#logins.settle(database, databaseId)
     if (settled.changed > 0 || settled.dismissed.length > 0) return false
     const { exemptRoles } = await this.#policies.read(database.sql, databaseId, settled)
     return isDeepStrictEqual(exemptRoles, this.#turns.recallExempt(databaseId))
@@ -191,7 +191,7 @@ export class Controller {
   ): Promise<LoginOutcome> {
     const database = await this.#connections.openFit(databaseId)
     if (!database) return { kind: 'notBound' }
-    const outcome = await this.#room.logins.prepare(database, databaseId, principalId, options)
+    const outcome = await this.#logins.prepare(database, databaseId, principalId, options)
     if (outcome.kind !== 'ready') return outcome
     // Without exemptions, the controller gives a login role only the roles it is a member of; turns revoke other
     // privileges.
@@ -239,7 +239,7 @@ export class Controller {
     if (!(await this.#catalogs.isQuiet(databaseId, lastChange))) return false
     // A session that sets its own password, or begins in another database, moves no counter.
     const database = await this.#connections.openFit(databaseId)
-    const settled = database && (await this.#room.logins.settle(database, databaseId))
+    const settled = database && (await this.#logins.settle(database, databaseId))
     return settled?.changed === 0 && settled.notes.length === 0
   }
 

@@ -16,12 +16,10 @@ export type LoginOutcome =
 export interface KnownLogin {
   readonly oid: number
   readonly name: string
-  readonly canLogin: boolean
-  readonly memberships: readonly unknown[]
   readonly mark: { readonly principalId: string }
 }
 
-export interface SettledLogins<L extends KnownLogin = KnownLogin> {
+export interface SettledLogins {
   /**
    * Changes of login roles and their memberships. Privileges that were revoked are none: masks do not follow from
    * them.
@@ -30,9 +28,9 @@ export interface SettledLogins<L extends KnownLogin = KnownLogin> {
   readonly ended: number
   readonly notes: readonly Note[]
   /** Of people who have rights here. */
-  readonly logins: readonly L[]
+  readonly logins: readonly KnownLogin[]
   /** Have nothing left, and can go. */
-  readonly dismissed: readonly L[]
+  readonly dismissed: readonly KnownLogin[]
   /** Lost something, and their sessions at other servers than the primary have not been ended since. */
   readonly left: readonly LeftLogin[]
 }
@@ -63,42 +61,22 @@ export interface LoginKeeper {
   ): Promise<LoginOutcome>
   /** All login roles of a database. Sessions of those that lost something are ended. */
   settle(database: Database, databaseId: string): Promise<SettledLogins>
-  /** Takes away roles that have nothing left. After the masks: these may have given them something. */
-  sweep(database: Database, settled: SettledLogins): Promise<void>
+  /**
+   * After the masks, which may have given them something: takes away roles that have nothing left, once the sessions of
+   * those that lost something have ended at the other servers. Returns why they may go on there; empty: they do not.
+   */
+  finish(database: Database, databaseId: string, settled: SettledLogins): Promise<string>
   /** Lists the login roles and their principals, without a change. */
   list(sql: Sql, databaseId: string): Promise<readonly KnownLogin[]>
+  /** Of these login roles: all sessions, or those with the process ids. Returns how many were ended. */
+  endSessions(
+    database: Database,
+    logins: readonly Pick<KnownLogin, 'oid' | 'name'>[],
+    processIds?: readonly number[],
+  ): Promise<number>
 }
 
-export interface EndedAtStandbys {
-  /** Where sessions of login roles that lost something may go on; empty: nowhere. */
-  readonly pending: string
-  readonly left: readonly LeftLogin[]
-}
-
-/** Ends sessions of login roles that lost something at the other servers of a binding. */
-export type EndAtStandbys = (
-  databaseId: string,
-  primary: Database,
-  settled: Pick<SettledLogins, 'left'>,
-) => Promise<EndedAtStandbys>
-
-/** Of these login roles: all sessions, or those with the process ids. Returns how many were ended. */
-export type EndLoginSessions = (
-  database: Database,
-  logins: readonly Pick<KnownLogin, 'oid' | 'name'>[],
-  processIds?: readonly number[],
-) => Promise<number>
-
-/** What the room of logins does for the controller. */
-export interface LoginRoom {
-  readonly logins: LoginKeeper
-  readonly endAtStandbys: EndAtStandbys
-  readonly endSessions: EndLoginSessions
-  /** Logs notes about login roles. */
-  readonly tell: (databaseId: string, notes: readonly Note[]) => void
-}
-
-/** What the controller gives to that room. */
+/** What the controller gives to the room of logins. */
 export interface LoginNeeds {
   /** The version of the binding that these very connections are of, whatever the binding is by now. */
   readonly bindingOf: (database: Database) => string

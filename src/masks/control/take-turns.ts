@@ -9,7 +9,7 @@ import type { Policy, Target } from '../policy.ts'
 import { listExemptNames } from '../read/snapshot.ts'
 import { type TurnOptions, type TurnResult, takeTurn } from '../turn.ts'
 import type { Connections, Examiner } from './connections.ts'
-import { type LoginRoom, noLogins, type SettledLogins } from './login-port.ts'
+import { type LoginKeeper, noLogins, type SettledLogins } from './login-port.ts'
 import type { PolicyReader } from './policy-reader.ts'
 import { type Obstructed, SessionsInTheWay } from './sessions/in-the-way.ts'
 import { endRawSessions, type LeftOpen } from './sessions/open-sessions.ts'
@@ -25,7 +25,7 @@ interface Parts {
   readonly states: StateStore
   readonly preflight: Examiner
   readonly log: Logger
-  readonly room: LoginRoom
+  readonly logins: LoginKeeper
   readonly connections: Connections
   readonly policies: PolicyReader
   readonly standbys: Standbys
@@ -103,7 +103,7 @@ export class Turns {
   }
 
   async #enforce(databaseId: string, occasion: Occasion, known?: BeforeTurn): Promise<Taken> {
-    const { states, connections, catalogs, room } = this.#parts
+    const { states, connections, catalogs } = this.#parts
     const { lastChange, notes: stored, binding } = known ?? (await states.readBeforeTurn(databaseId))
     const database = await connections.openFit(databaseId, binding)
     catalogs.forget(databaseId)
@@ -116,11 +116,10 @@ export class Turns {
       // After a change a full look comes in any case.
       occasion === 'change' ? null : readActivity(database.sql),
       // An error with login roles must not keep tables from being masked: it is thrown after that.
-      room.logins.settle(database, databaseId).catch((error: unknown) => ({ error })),
+      this.#parts.logins.settle(database, databaseId).catch((error: unknown) => ({ error })),
     ])
     const own = 'error' in logins ? undefined : logins
     const settled = own ?? noLogins
-    room.tell(databaseId, settled.notes)
     // A look at some tables would not see the others that are not masked.
     const isUnmasked = stored.some(({ code }) => code === 'NotMasked')
     const isPartial = occasion === 'change' && own?.changed === 0 && !isUnmasked
@@ -180,12 +179,12 @@ export class Turns {
 
   #endRaw({ database, databaseId, settled: { logins } }: Turn, schema: string, isAllClosed: boolean) {
     const standbys = listStandbys(this.#parts.connections.targetOf(databaseId))
-    return endRawSessions({ database, schema, logins, standbys }, isAllClosed, this.#parts.room.endSessions)
+    return endRawSessions({ database, schema, logins, standbys }, isAllClosed, this.#parts.logins.endSessions)
   }
 
   /** Ends sessions, compares standbys, and writes the state. */
   async #finish(turn: Turn, result: TurnResult, stored: readonly Note[], drifted: boolean) {
-    const { states, log, auditEveryMs, room, standbys, connections } = this.#parts
+    const { states, log, auditEveryMs, logins, standbys, connections } = this.#parts
     const { database, databaseId, settled, lastChange } = turn
     const { unfinished, snapshot } = result
     const left = await this.#endSessions(turn, result)
@@ -193,16 +192,15 @@ export class Turns {
     if (ended > 0) this.#parts.audit(databaseId)
     const isCut = unfinished.some(({ sqlstate: code }) => code === sqlstate.programLimitExceeded)
     if (isCut) this.#parts.auditAfter(databaseId, portionMs)
-    const atStandbys = await room.endAtStandbys(databaseId, database, settled)
     const target = connections.targetOf(databaseId)
     const record = { schema: snapshot.guard.schema, open: left.open }
     const lag = await standbys.judge(databaseId, target, database, record)
-    await room.logins.sweep(database, { ...settled, left: atStandbys.left })
+    const sessions = await logins.finish(database, databaseId, settled)
     const judgement = judge.judgeUnfinished(result, blockers)
     const servers = database.strangers().map(judge.noteForeignServer)
     const more = [...settled.notes, ...left.notes, ...servers, ...judgement.notes, ...lag.notes]
     const notes = judge.mergeNotes(result, more, stored)
-    const waits = [lag.pending, atStandbys.pending]
+    const waits = [lag.pending, sessions]
     const isOpen = settled.notes.length + servers.length + left.open.length > 0
     if (judgement.state === null && !waits.some(Boolean))
       return {

@@ -3,6 +3,7 @@ import { after, before, describe } from 'node:test'
 import pg from 'pg'
 import { openDatabase } from '../../../src/db/database.ts'
 import { writeMark } from '../../../src/logins/mark.ts'
+import { noLogins } from '../../../src/masks/control/login-port.ts'
 import { clause } from '../../support/clause.ts'
 import { createTestLogins, testKeys } from '../../support/logins.ts'
 import { createMaskedDatabase } from '../../support/masked-database.ts'
@@ -77,7 +78,7 @@ forEachCluster((cluster) => {
         const node = directory.createNode(async () => {
           await run(`begin; revoke "${doctors}" from "${role}"; ${mark(true)}; commit`)
         })
-        await node.finishLeft(target.database, databaseId, [{ oid, left: '0/1' }])
+        await node.finish(target.database, databaseId, { ...noLogins, left: [{ oid, left: '0/1' }] })
         assert.ok(await isEnding(), 'the mark of a loss after the look')
       },
     )
@@ -128,7 +129,7 @@ forEachCluster((cluster) => {
           await session.close()
           await other.end()
           directory.remove(ana)
-          await node.sweep(target.database, await node.settle(target.database, databaseId))
+          await node.finish(target.database, databaseId, await node.settle(target.database, databaseId))
           assert.deepEqual(await run(`select from pg_roles where oid = ${oid}`), [])
         }
       },

@@ -7,7 +7,7 @@ import { codeOf, sqlstate } from '../../../kernel/sqlstate.ts'
 import { nameRole } from '../../sessions/holder.ts'
 import { endSession, endSessionOf, type Session } from '../../sessions/signal-session.ts'
 import { findStarting, outwait } from '../../sessions/starting.ts'
-import type { EndLoginSessions } from '../login-port.ts'
+import type { LoginKeeper } from '../login-port.ts'
 
 /** A role that is no longer exempt and whose sessions are to end, or such a session that is still open. */
 export interface OpenEntry {
@@ -53,7 +53,7 @@ const startMs = 1000
 export async function endRawSessions(
   { database, schema, logins, standbys }: RawPlace,
   isAllClosed: boolean,
-  endLoginSessions: EndLoginSessions,
+  endLoginSessions: LoginKeeper['endSessions'],
 ): Promise<LeftOpen> {
   const { sql } = database
   const open = await readOpen(sql, schema)
