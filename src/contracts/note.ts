@@ -14,6 +14,7 @@ export interface Note {
     | 'NotClosed'
     | 'NotMasked'
     | 'OpenSession'
+    | 'ReadsAsReader'
     | 'ForeignServer'
     | 'RowSecurity'
   readonly target: string

@@ -93,8 +93,17 @@ export interface Relation {
   readonly parents: readonly Oid[]
   /** Relations that a view names. */
   readonly reads: readonly Oid[]
+  /** Schemas of these. */
+  readonly readSchemas: readonly Oid[]
   /** Names the stored rule of a view: `16412/771`. It differs once the view was replaced. Empty for tables. */
   readonly rule: string
+}
+
+/** The definition of a view: `SELECT id FROM app.people;`. */
+export interface Definition {
+  readonly text: string
+  /** A function in its list of results returns sets: `SELECT unnest(tags)`. */
+  readonly returnsSets: boolean
 }
 
 /** What masking recorded about a relation, in the masked database, with the change that it describes. */

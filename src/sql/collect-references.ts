@@ -87,11 +87,11 @@ export class ReferenceCollector implements References, Collector {
     const qualifier = isStar ? path : path.slice(0, -1)
     const named = qualifier.length > 1 ? findNamed(qualifier, scope, this.effort) : []
     const qualified = (named ?? []).flatMap(({ relation }) => relation ?? [])
-    const reference = { path, isStar, at: location ?? 0, qualified }
+    const origins = findOrigins({ path, isStar }, scope, this.effort)
+    const reference = { path, isStar, at: location ?? 0, qualified, origins }
     this.columns.push(reference)
     // `t.f` calls f(t) where t has no such column.
     if (!isStar && path.length > 1) this.calls.push(path.slice(-1))
-    const origins = findOrigins(reference, scope, this.effort)
     this.read(origins)
     if (scope.into) this.#putInto(scope.into, reference, origins, scope)
     for (const { uses } of upwards(scope, this.effort)) {

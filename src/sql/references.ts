@@ -76,6 +76,8 @@ export interface ColumnReference {
   readonly at: number
   /** Relations that stand in FROM under the qualifier of the name, at the nearest level that has one. */
   readonly qualified: readonly RelationReference[]
+  /** Every column that it may mean. */
+  readonly origins: readonly Origin[]
 }
 
 /** Columns that a statement assigns; without a list, all of them. */

@@ -19,6 +19,9 @@ export function describeAround(
     ...(isRuled ? namesakes.map(exemptsNoRole) : []),
     ...(policy.takenNames ?? []).map(exemptNameTaken),
     ...masked.flatMap(({ relation }) => (relation.rolePolicies === 'none' ? [] : rowSecurity(relation))),
+    ...masked.flatMap(({ relation, twin }) =>
+      twin?.shows === 'decided' && !relation.isSecurityInvoker ? readsAsReader(relation) : [],
+    ),
     ...unmanaged.flatMap((one) => describeUnmanaged(snapshot, one) ?? []),
   ]
 }
@@ -29,6 +32,16 @@ export function noTwin({ schema, name }: Relation, reason: string): Note {
   const target = `${schema}.${name}`
   const message = `${target} shows masked data and has no masked twin: ${reason}. ${closed}`
   return { code: 'NoTwin', target, message }
+}
+
+/** The twin of a view that shows its rows as they are reads with the rights of the view's owner. */
+function readsAsReader({ schema, name }: Relation): Note {
+  const target = `${schema}.${name}`
+  const message = [
+    `${target} chooses rows or values by masked columns, so its masked twin reads with the privileges of its reader.`,
+    'Grant SELECT on the relations that it reads to the roles that are to read it.',
+  ].join(' ')
+  return { code: 'ReadsAsReader', target, message }
 }
 
 function rowSecurity({ schema, name, rolePolicies }: Relation): Note {

@@ -1,5 +1,6 @@
 import type { MaskRecord, Masks, Oid, Privilege, Relation, Statement } from '../model.ts'
 import type { Holder } from '../sessions/holder.ts'
+import type { Shows } from './follow-hidden.ts'
 
 /** What a turn does about one relation, or about a role or schema of twins. All closings come before any opening. */
 export interface Group {
@@ -30,7 +31,9 @@ export interface TwinPlan {
   /** Of its columns; null: those of its definition. */
   readonly types: readonly string[] | null
   readonly select: string
-  /** Differs whenever the twin has to be made again. */
+  /** Null: its definition is not known yet. */
+  readonly shows: Shows | null
+  /** Differs whenever the twin has to be made again. That of a view ends with what it shows: `9f86d081884c7d65:2,5`. */
   readonly basis: string
   readonly grants: readonly Privilege[]
   /** `itself` or `definition`: what its dependencies are compared with. */

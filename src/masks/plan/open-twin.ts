@@ -91,7 +91,7 @@ function makeTwin(
 ): Statement[] {
   const options = [
     isBarrier(relation) && 'security_barrier',
-    relation.isSecurityInvoker && 'security_invoker',
+    (relation.isSecurityInvoker || twin.shows === 'decided') && 'security_invoker',
   ].filter(Boolean)
   const columns = relation.columns.map(({ name }) => name)
   const having = options.length > 0 ? ` WITH (${options.join(', ')})` : ''

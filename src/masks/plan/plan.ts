@@ -128,7 +128,7 @@ function maskAll(
     }
     const isBelowGone = relation.reads.some((each) => gone.has(each))
     const made = isBelowGone || isMoved ? null : (record?.made ?? null)
-    const isSame = !isBelowGone && record?.basis === place.basis
+    const isSame = !isBelowGone && record?.basis?.split(':')[0] === place.basis
     const isKept = isSame && made !== null && isUntouched(made, relation, place, record.rule)
     const obstacle =
       findObstacle(snapshot, how, place, suspended) ??
@@ -136,10 +136,12 @@ function maskAll(
       (relation.reads.some((each) => twinless.has(each)) ? 'a relation that it reads has none' : undefined)
     if (obstacle === undefined && by === 'definition' && !isKept && !definitions.has(oid)) needed.push(oid)
     const before = recallBefore(relation, record, snapshot)
-    const twin = obstacle === undefined ? writeTwin(context, how, place, before) : null
-    if (twin === null) {
+    const kept = isKept ? record.basis : null
+    const written = obstacle ?? writeTwin(context, how, place, before, kept)
+    const twin = typeof written === 'string' ? null : written
+    if (typeof written === 'string') {
       twinless.add(oid)
-      refusals.push(noTwin(relation, obstacle ?? 'its definition is too long, or cannot be made over twins'))
+      refusals.push(noTwin(relation, written))
     }
     if (record?.made && (twin === null || made === null || !isInPlace(made, relation, twin))) gone.add(oid)
     const acl = writeAcl(relation, before, hidden, snapshot)

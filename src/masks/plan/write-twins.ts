@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto'
 import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
 import { SqlRefusal } from '../../sql/refusal.ts'
-import type { Column, MaskOf, Oid, Privilege, Relation, Snapshot } from '../model.ts'
+import type { RangeVar } from '../../sql/syntax-tree.ts'
+import type { Column, Definition, MaskOf, Oid, Privilege, Relation, Snapshot } from '../model.ts'
 import { twinOwnerName } from '../names.ts'
 import { maskExpression } from './expressions.ts'
+import { followHidden, type Read, type Shows } from './follow-hidden.ts'
 import type { Shown } from './follow-views.ts'
 import { writeTwinAcl } from './grants.ts'
 import type { TwinPlan } from './model.ts'
@@ -12,10 +14,16 @@ import { moveRelations } from './move-relations.ts'
 /** What a turn needs to know to write twins. */
 export interface TwinContext {
   readonly snapshot: Snapshot
-  /** Texts of views whose twins have to be made; `null`: PostgreSQL did not print it in time. */
-  readonly definitions: ReadonlyMap<Oid, string | null>
-  /** Twins so far, by the quoted name of their relations: `public.people` → `masked_public.people`. */
-  readonly moves: Map<string, string>
+  /** Of views whose twins have to be made; `null`: PostgreSQL did not print it in time. */
+  readonly definitions: ReadonlyMap<Oid, Definition | null>
+  /** Twins so far, by the quoted name of their relations: `public.people`. */
+  readonly moves: Map<string, Move>
+}
+
+interface Move extends Read {
+  /** `masked_public.people` */
+  readonly to: string
+  readonly shows: Shows | null
 }
 
 /** Where the twin is to be, whose, and what it is made from. */
@@ -44,38 +52,58 @@ export function placeTwin({ snapshot, moves }: TwinContext, shown: Shown): TwinP
   }
   const own = [...masks].map(([number, mask]) => [number, expressionOf(columnOf(relation, number), mask)])
   const columns = relation.columns.map((column) => [column.name, column.type])
-  const moved = [...listRead(snapshot, relation)].map((one) => [one.oid, moves.get(nameOf(one)) ?? null])
-  const basis = hash([relation.rule, columns, own, options, relation.owner, moved])
+  const moved = listRead(snapshot, relation).map((one) => {
+    const { to, shows } = moves.get(nameOf(one)) ?? {}
+    return [one.oid, to, shows]
+  })
+  const basis = hash([relation.rule, columns, own, options, relation.owner, relation.readSchemas, moved])
   return { ...place, owner: relation.ownerName, ownerOid: relation.owner, basis }
 }
 
 const listRead = ({ relations }: Snapshot, { reads }: Relation) =>
   reads.flatMap((oid) => relations.get(oid) ?? []).sort((one, other) => one.oid - other.oid)
 
-/** Fourth pass: the twin of a relation. Null: its definition has none. */
+/** Fourth pass: the twin of a relation. A string: why it has none. `kept`: the basis of one that stays as it is. */
 export function writeTwin(
   context: TwinContext,
   shown: Shown,
   place: TwinPlace,
   before: readonly Privilege[],
-): TwinPlan | null {
+  kept: string | null,
+): TwinPlan | string {
   const { snapshot, moves } = context
   const { relation, masks, by } = shown
   const isOwn = by === 'itself'
-  const select = isOwn ? writeTableSelect(shown) : writeViewSelect(context, shown)
-  if (select === null) return null
-  moves.set(nameOf(relation), nameOf(place))
+  const written = isOwn
+    ? { select: writeTableSelect(shown), shows: [...masks.keys()] }
+    : kept === null
+      ? writeView(context, shown)
+      : { select: '', shows: recallShows(kept) }
+  if (typeof written === 'string') return written
+  const { shows } = written
+  const isHidden = (number: number) => masks.has(number) || (shows !== 'decided' && shows?.includes(number))
+  moves.set(nameOf(relation), {
+    ...{ to: nameOf(place), shows },
+    columns: relation.columns.map(({ name }) => name),
+    hidden: new Set(relation.columns.flatMap(({ number, name }) => (isHidden(number) ? [name] : []))),
+  })
   const read = isOwn ? [] : listRead(snapshot, relation).filter((one) => moves.has(nameOf(one)))
   return {
     ...place,
+    ...written,
+    basis: isOwn ? place.basis : `${place.basis}:${shows ?? ''}`,
     by: isOwn ? 'itself' : 'definition',
     types: isOwn
       ? relation.columns.map(({ number, type, baseType }) => (masks.has(number) ? baseType : type))
       : null,
-    select,
     over: [...new Set(read.map(({ schema }) => snapshot.schemas.get(schema)?.twins ?? ''))],
     grants: writeTwinAcl(relation, before, isOwn ? noRole : relation.owner),
   }
+}
+
+function recallShows(basis: string): Shows {
+  const [, shows = ''] = basis.split(':')
+  return shows === 'decided' ? shows : shows.split(',').filter(Boolean).map(Number)
 }
 
 export const isBarrier = (relation: Relation) => relation.isSecurityBarrier || relation.kind !== 'view'
@@ -89,21 +117,51 @@ function writeTableSelect(shown: Shown): string {
   return `SELECT ${selectList(shown, relation.name)} FROM ${nameOf(relation)} AS ${quoteIdentifier(relation.name)}`
 }
 
-/** Empty until the text of the view is needed. PostgreSQL knows no ONLY of a view: such a definition has no twin. */
-function writeViewSelect({ definitions, moves }: TwinContext, shown: Shown): string | null {
+const unwritable = 'its definition is too long, or cannot be made over twins'
+const tooEarly = [
+  'it chooses rows or values by masked columns, so its twin has to read as its reader, which PostgreSQL can since 15.',
+  'Let roles read the twins of its tables instead',
+].join(' ')
+
+/** Empty until the text of the view is needed. */
+function writeView(
+  { snapshot, definitions, moves }: TwinContext,
+  shown: Shown,
+): Pick<TwinPlan, 'select' | 'shows'> | string {
   const { relation, masks } = shown
   const definition = definitions.get(relation.oid)
-  if (!definition) return definition === undefined ? '' : null
+  if (definition === undefined) return { select: '', shows: null }
+  const text = definition?.text.replace(/;\s*$/, '') ?? ''
+  const find = ({ schemaname = '', relname }: RangeVar) => moves.get(quoteQualified(schemaname, relname))
+  const moved = definition && unlessRefused(() => move(text, moves))
+  const own = definition && unlessRefused(() => followHidden(text, find, definition.returnsSets))
+  if (moved === null || own === null) return unwritable
+  const isOver = listRead(snapshot, relation).some((one) => moves.get(nameOf(one))?.shows === 'decided')
+  const shows = isOver ? 'decided' : own
+  if (shows === 'decided' && snapshot.server.version < 150_000) return tooEarly
+  if (shows !== 'decided' && masks.size === 0) return { select: moved, shows }
+  const columns = relation.columns.map(({ name }) => quoteIdentifier(name)).join(', ')
+  const select = `SELECT ${selectList(shown, 't')} FROM (${moved}) AS t (${columns})`
+  // A reader who may read the relations may lack their schemas, of which PostgreSQL asks readers of a view for none.
+  const mayUse = relation.readSchemas.map((oid) => `has_schema_privilege(${oid}::oid, 'USAGE')`)
+  return { select: shows === 'decided' ? `${select} WHERE ${mayUse.join(' AND ')}` : select, shows }
+}
+
+/** PostgreSQL knows no ONLY of a view: such a definition has no twin. */
+function move(definition: string, moves: TwinContext['moves']): string | null {
   let readsOnly = false
+  const moved = moveRelations(definition, (schema, name, isOnly) => {
+    const to = schema === undefined ? undefined : moves.get(quoteQualified(schema, name))?.to
+    readsOnly ||= isOnly && to !== undefined
+    return to
+  })
+  return readsOnly ? null : moved
+}
+
+/** Null: the text is over a limit. */
+function unlessRefused<T>(work: () => T): T | null {
   try {
-    const moved = moveRelations(definition.replace(/;\s*$/, ''), (schema, name, isOnly) => {
-      const to = schema === undefined ? undefined : moves.get(quoteQualified(schema, name))
-      readsOnly ||= isOnly && to !== undefined
-      return to
-    })
-    if (readsOnly || masks.size === 0) return readsOnly ? null : moved
-    const columns = relation.columns.map(({ name }) => quoteIdentifier(name)).join(', ')
-    return `SELECT ${selectList(shown, 't')} FROM (${moved}) AS t (${columns})`
+    return work()
   } catch (error) {
     if (error instanceof SqlRefusal) return null
     throw error

@@ -1,8 +1,8 @@
 import type { Sql } from '../../db/sql.ts'
 import type { Tx } from '../../db/transaction.ts'
-import type { Oid } from '../model.ts'
+import type { Definition, Oid } from '../model.ts'
 
-type Texts = ReadonlyMap<Oid, string | null>
+type Texts = ReadonlyMap<Oid, Definition | null>
 
 /** So long for one statement that prints, and for all of them. */
 const [eachMs, allMs] = [1_000, 3_000]
@@ -36,7 +36,12 @@ export async function readDefinitions(
 }
 
 async function print(sql: Sql, oids: readonly Oid[]): Promise<Texts> {
-  const rows = await sql<{ oid: Oid; text: string | null }[]>`
-    select oid::int8 as oid, pg_catalog.pg_get_viewdef(oid) as text from unnest(${[...oids]}::oid[]) v(oid)`
-  return new Map(rows.map(({ oid, text }) => [oid, text]))
+  const rows = await sql<{ oid: Oid; text: string | null; returnsSets: boolean }[]>`
+    select v.oid::int8 as oid, pg_catalog.pg_get_viewdef(v.oid) as text, exists (
+      select from pg_catalog.pg_rewrite w where w.ev_class = v.oid and w.rulename = '_RETURN'
+        and w.ev_action::text like '%:hasTargetSRFs true%') as "returnsSets"
+    from unnest(${[...oids]}::oid[]) v(oid)`
+  return new Map(
+    rows.map(({ oid, text, returnsSets }) => [oid, text === null ? null : { text, returnsSets }]),
+  )
 }

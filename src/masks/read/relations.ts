@@ -143,13 +143,17 @@ export async function readRelations(
         ${isOn(sql, 'security_invoker')} as "isSecurityInvoker",
         c.relispopulated as "isPopulated",
         array(select inhparent::int8 from pg_catalog.pg_inherits where inhrelid = c.oid) as parents,
-        case when c.relkind in ('v', 'm') then array(select distinct d.refobjid::int8 from pg_catalog.pg_depend d
-          where d.classid = 'pg_catalog.pg_rewrite'::regclass and d.objid = w.oid and d.refobjid <> c.oid
-            and d.refclassid = 'pg_catalog.pg_class'::regclass) else '{}' end as reads,
+        used.reads, used."readSchemas",
         coalesce(w.oid || '/' || w.xmin, '') as rule
       from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
       join pg_catalog.pg_roles o on o.oid = c.relowner join pg_catalog.pg_roles me on me.rolname = current_user
       left join pg_catalog.pg_rewrite w on w.ev_class = c.oid and w.rulename = '_RETURN'
+      cross join lateral (
+        select coalesce(array_agg(distinct s.oid::int8), '{}') as reads,
+          coalesce(array_agg(distinct s.relnamespace::int8), '{}') as "readSchemas"
+        from pg_catalog.pg_depend d join pg_catalog.pg_class s on s.oid = d.refobjid
+        where d.classid = 'pg_catalog.pg_rewrite'::regclass and d.objid = w.oid and d.refobjid <> c.oid
+          and d.refclassid = 'pg_catalog.pg_class'::regclass) used
       where c.oid = any(${all}) order by c.oid`,
     readColumns(sql, all),
   ])

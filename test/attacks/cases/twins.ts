@@ -131,7 +131,7 @@ export const ordinaryTwins = turnCases('any role, harm', ['ENF-350'], {
       where w.mail operator(app.<>) 'q'::app.citext and app.long(w.code) is not null order by w.mail, w.narrow;;
       create view hr.above as select id, mail, app.show(code) || app.show(word) as shown,
       max(mail) over (partition by mood) from hr.many where app.long(shown) is not null;;
-      grant select on hr.many, hr.above to {victim}`),
+      grant select on hr.many, hr.above, hr.secret to {victim}`),
     mask(
       `mood moods code codes narrow mail mails place places span pairs name short short_name`
         .split(' ')

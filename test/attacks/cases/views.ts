@@ -1,4 +1,4 @@
-import { mallory, mask, turnCases, victim } from '../turn-case.ts'
+import { mallory, mask, note, operator, owner, type Step, turnCases, victim } from '../turn-case.ts'
 
 const client = 'hr.client.mail'
 /** 28 levels of views that read both of the level below, as invoker where `option` says so: 2^28 ways to the table. */
@@ -28,4 +28,136 @@ export const towers = turnCases('contained', ['ENF-67'], {
       mallory.isDenied('select mail from hr.client'),
     ],
   },
+})
+
+const people = `create table hr.people (id int, name text, vip boolean, level int, mail text);;
+  insert into hr.people values (1, 'ann', false, 1, 'zqcanary'), (2, 'secret person', true, 9, 'zqcanary');;
+  create table hr.cars (plate text, driver int);; insert into hr.cars values ('secret plate', 2), ('plate', 1);;
+  grant select on hr.people, hr.cars to {victim}`
+const hidden = 'hr.people.vip hr.people.level hr.people.mail'
+/** Mallory reads the view alone, the victim also what it reads. The text of what the view hides is `secret`. */
+const view = (body: string, first = '') => ({
+  since: 15,
+  steps: [
+    owner(
+      `${people};; ${first} create view hr.shown as ${body};; grant select on hr.shown to {mallory}, {victim}`,
+    ),
+    mask(hidden),
+    mallory.isDenied('select * from masked_hr.shown'),
+    note('ReadsAsReader hr.shown'),
+    victim.seesMasks('select count(*) from masked_hr.shown'),
+  ],
+})
+/** It hides nothing by masked columns. */
+const plain = (body: string, first = ''): readonly Step[] => [
+  owner(`${people};; ${first} create view hr.shown as ${body};; grant select on hr.shown to {mallory}`),
+  mask(hidden),
+  mallory.seesMasks('select * from masked_hr.shown'),
+]
+const inner = 'create view hr.inner as select id, name, vip, level from hr.people;;'
+const few =
+  'create view hr.few as select id, name from hr.people where not vip;; grant select on hr.few to {victim};;'
+
+/** A view hides rows and values by a masked column, which its twin cannot look at. */
+export const choosing = turnCases('any role, harm', ['ENF-559'], {
+  'rows by WHERE': view('select id, name from hr.people where not vip'),
+  'rows by a join': view('select c.plate from hr.people p join hr.cars c on c.driver = p.id and not p.vip'),
+  'rows by a join with USING': view(
+    'select name, hurdle.id from hr.people join (select 1 as level, 2 as id) hurdle using (level)',
+  ),
+  'rows by renamed columns': view('select a, b from hr.people p (a, b, c) where not c'),
+  'groups by HAVING': view('select name from hr.people group by name having not bool_or(vip)'),
+  'merged groups by HAVING': view(
+    'select max(name) as name from hr.people group by level having count(*) > 1',
+  ),
+  'rows by DISTINCT ON': view(
+    'select distinct on (level / 100) name from hr.people order by level / 100, level',
+  ),
+  'rows by order and limit': view('select name from hr.people order by level limit 1'),
+  'rows by the order of a union and limit': view(
+    `(select name, level from hr.people union all select 'x', 0) order by 2 limit 2`,
+  ),
+  'rows by a subquery': view(
+    'select plate from hr.cars where driver in (select id from hr.people where not vip)',
+  ),
+  'rows by WITH': view(
+    'with few as (select id, name, vip from hr.people) select name from few where not vip',
+  ),
+  'rows by EXCEPT': view('select name, vip from hr.people except select name, true from hr.people'),
+  'rows by a function of sets': view('select name, generate_series(1, 5 - level) as n from hr.people'),
+  'values by CASE': view('select id, case when vip then null else name end as name from hr.people'),
+  'values by NULLIF': view(`select nullif(name, left(mail, 0) || 'ann') as name from hr.people`),
+  'values by COALESCE': view('select coalesce(nullif(mail, mail), name) as name from hr.people'),
+  'values by a subscript': view('select (array[name])[level] as name from hr.people'),
+  'values by FILTER': view('select max(name) filter (where not vip) as name from hr.people'),
+  'values by the order of an aggregate': view(
+    'select (array_agg(name order by level))[1] as name from hr.people',
+  ),
+  'values by a window': view('select max(name) over (partition by level) as name from hr.people'),
+  'values by a scalar query': view(
+    'select id, (select plate from hr.cars where driver = p.id + p.level - 1) as plate from hr.people p',
+  ),
+  'rows by a column of another view': view(
+    'select name from hr.inner where not vip',
+    `${inner} grant select on hr.inner to {victim};;`,
+  ),
+  'rows of another view': view('select * from hr.few', few),
+  'rows of another view as invoker': view(
+    'select * from hr.few',
+    few.replace('as', 'with (security_invoker) as'),
+  ),
+  'rows of a view that changes': {
+    since: 15,
+    steps: [
+      owner(`${people};; ${inner} create view hr.shown as select id, name from hr.inner;;
+        grant select on hr.shown to {mallory}`),
+      mask(hidden),
+      mallory.seesMasks('select * from masked_hr.shown'),
+      owner('create or replace view hr.inner as select id, name, vip, level from hr.people where not vip'),
+      mask(hidden),
+      mallory.isDenied('select * from masked_hr.shown'),
+      owner('create or replace view hr.inner as select id, name, vip, level from hr.people'),
+      mask(hidden),
+      mallory.seesMasks('select * from masked_hr.shown'),
+    ],
+  },
+  'rows by a column that is masked later': {
+    since: 15,
+    steps: [
+      owner(`${people};; create view hr.shown as select name, mail from hr.people where level < 5;;
+        grant select on hr.shown to {mallory}`),
+      mask('hr.people.mail'),
+      mallory.seesMasks('select * from masked_hr.shown'),
+      mask(hidden),
+      mallory.isDenied('select * from masked_hr.shown'),
+    ],
+  },
+  'rows of a table in a schema that is closed': {
+    since: 15,
+    steps: [
+      owner(`${people};; grant select on hr.people to {mallory};;
+        create view app.shown as select name from hr.people where not vip;; grant select on app.shown to {mallory}`),
+      operator('revoke usage on schema hr from public;; grant usage on schema hr to {owner}, {victim}'),
+      mask(hidden),
+      mallory(
+        `do $$ begin if exists (select from masked_app.shown) then raise 'there are rows'; end if; end $$`,
+      ),
+    ],
+  },
+  'columns as they are': plain('select * from hr.people where id > 0 order by level'),
+  'expressions of masked columns': plain(
+    `select name, upper(mail) as loud, case when vip then 'x' else 'y' end as word from hr.people order by level`,
+  ),
+  'constructors of values': plain(
+    `select json_build_object('name', name, 'mail', mail) as o, name || mail as both, row(id, vip)::text as pair, p as whole,
+      array[name, mail] as list from hr.people p`,
+  ),
+  'groups and aggregates': plain(
+    'select vip, max(name) as name, count(level) as n, max(mail) as mail from hr.people group by vip',
+  ),
+  'groups by open columns': plain('select name, max(mail) from hr.people group by name having count(*) > 0'),
+  'unions and joins by open columns': plain(
+    `select p.mail, c.plate from hr.people p join hr.cars c on c.driver = p.id union select mail, 'x' from hr.people`,
+  ),
+  'open columns of another view': plain('select name, vip from hr.inner where id < 5 limit 3', inner),
 })
