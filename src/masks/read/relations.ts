@@ -97,7 +97,7 @@ export async function readRelations(
   const some = sql`${oids}::oid[]`
   const all = twins
     ? sql`(${some} || array(select twin_oid from ${sql(twins.guard)}.relation
-        where twin_oid is not null and (${twins.isWhole} or oid = any(${some}))))`
+        where twin_oid is not null ${twins.isWhole ? sql`` : sql`and oid = any(${some})`}))`
     : some
   // Before 16 every member may take on the role.
   const set = version >= 160000 ? 'SET' : 'MEMBER'
@@ -171,7 +171,8 @@ async function readColumns(sql: Sql, oids: Piece): Promise<Map<Oid, Column[]>> {
           where d.classid = 'pg_catalog.pg_type'::regclass and d.objid = b.oid and d.deptype = 'e')
         then b.typname::text else '' end as "baseName",
       b.typtype::text as "baseKind", b.modifier, b.checks as "isChecked",
-      exists (select from pg_catalog.pg_type e where e.oid = b.typelem and e.typarray = b.oid) as "isArray",
+      -- EXISTS would be a hash of all types.
+      coalesce((select e.typarray = b.oid from pg_catalog.pg_type e where e.oid = b.typelem), false) as "isArray",
       case when a.attcollation <> 0 then (select format('%I.%I', n.nspname, l.collname) from pg_catalog.pg_collation l
         join pg_catalog.pg_namespace n on n.oid = l.collnamespace where l.oid = a.attcollation) end as collation,
       case when b.typtype = 'e' then (select enumlabel::text from pg_catalog.pg_enum
