@@ -107,7 +107,7 @@ forUsualCluster((cluster) => {
           await waitUntil('the rest is closed', async () => {
             const now = await Promise.all(open.map(mayRead))
             open = open.filter((_, at) => now[at])
-            if (Date.now() - from > promised(15_000))
+            if (Date.now() - from > promised(10_000))
               assert.deepEqual(
                 open.map(({ id }) => id),
                 [],

@@ -52,6 +52,7 @@ interface Turn {
   /** Of the policy, from before the turn. */
   readonly lastChange: number | null
   readonly settled: SettledLogins
+  readonly startedAt: number
 }
 
 const nothing: Taken = { hasChanged: false }
@@ -123,7 +124,7 @@ export class Turns {
     // A look at some tables would not see the others that are not masked.
     const isUnmasked = stored.some(({ code }) => code === 'NotMasked')
     const isPartial = occasion === 'change' && own?.changed === 0 && !isUnmasked
-    const turn: Turn = { database, databaseId, occasion, lastChange, settled }
+    const turn: Turn = { database, databaseId, occasion, lastChange, settled, startedAt: Date.now() }
     const readPolicy = (sql: Sql) => this.#parts.policies.read(sql, databaseId, own)
     const result = await takeTurn(
       database,
@@ -152,7 +153,7 @@ export class Turns {
   /** Sessions of roles that lost their exemption end as soon as what can be closed is closed. */
   #chooseOptions(turn: Turn, before: Pick<TurnResult, 'policy' | 'version'> | undefined): TurnOptions {
     const { source, states } = this.#parts
-    const { database, databaseId } = turn
+    const { databaseId } = turn
     return {
       claimant: source.claimantOf(databaseId),
       isMasked: (place: string) => states.isMaskedPlace(databaseId, place),
@@ -160,7 +161,7 @@ export class Turns {
       onClosed: (schema: string) => this.#endRaw(turn, schema, false),
       onUnopened: async (closed: TurnResult) => {
         await this.#endSessions(turn, closed)
-        await this.#inTheWay.clear(databaseId, obstructed(database, closed))
+        await this.#inTheWay.clear(databaseId, obstructed(turn, closed))
       },
       focus: (policy: Policy, version: string) =>
         before?.version === version ? changedTables(before.policy, policy) : undefined,
@@ -188,7 +189,7 @@ export class Turns {
     const { database, databaseId, settled, lastChange } = turn
     const { unfinished, snapshot } = result
     const left = await this.#endSessions(turn, result)
-    const { blockers, ended } = await this.#inTheWay.clear(databaseId, obstructed(database, result))
+    const { blockers, ended } = await this.#inTheWay.clear(databaseId, obstructed(turn, result))
     if (ended > 0) this.#parts.audit(databaseId)
     const isCut = unfinished.some(({ sqlstate: code }) => code === sqlstate.programLimitExceeded)
     if (isCut) this.#parts.auditAfter(databaseId, portionMs)
@@ -229,9 +230,12 @@ export class Turns {
 }
 
 /** What a turn left unfinished and may go on by itself. */
-function obstructed({ sql }: Database, { snapshot, unfinished }: TurnResult): Obstructed {
+function obstructed(
+  { database: { sql }, startedAt: since }: Turn,
+  { snapshot, unfinished }: TurnResult,
+): Obstructed {
   const waiting = unfinished.filter(judge.isPassing)
-  return { sql, exempt: listExemptNames(snapshot), waiting, records: snapshot.records }
+  return { sql, exempt: listExemptNames(snapshot), waiting, since, records: snapshot.records }
 }
 
 /** The turn repaired changes by hand: neither the policy nor login roles had changed. */

@@ -17,7 +17,8 @@ clause(
     const oid = Number(people?.oid)
     const waiting1 = { target: '"public"."people"', oids: [oid], holders: [], isClosed: false }
     const inTheWay = new SessionsInTheWay(limitMs, () => {})
-    const clear = (waiting: (typeof waiting1)[]) => inTheWay.clear('one', { sql, exempt: [], waiting })
+    const clear = (waiting: (typeof waiting1)[], since = Date.now()) =>
+      inTheWay.clear('one', { sql, exempt: [], waiting, since })
     const isOverdue = () => inTheWay.listOverdue('one').has(oid)
     const wait = () => sql`select pg_sleep(${(2 * limitMs) / 1000})`
     const hold = async (database: typeof target.database, work: () => Promise<void>) =>
@@ -43,6 +44,12 @@ clause(
         await wait()
       }
     })
+    await clear([])
+    // The turn has waited itself before it found out.
+    const waited = hold(masked, async () => {
+      assert.equal((await clear([waiting1], Date.now() - limitMs)).ended, 1)
+    })
+    await assert.rejects(waited)
     await clear([])
     const held = hold(masked, async () => {
       await clear([waiting1])

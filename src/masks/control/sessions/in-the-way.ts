@@ -21,6 +21,8 @@ export interface Obstructed {
   readonly sql: Sql
   readonly exempt: readonly string[]
   readonly waiting: readonly Waiting[]
+  /** When the turn began, which waited itself before it found that out. Absent: now. */
+  readonly since?: number
   /** Tell the twins of relations: any lock on one is in the way of changing it. */
   readonly records?: Snapshot['records']
 }
@@ -56,7 +58,7 @@ export class SessionsInTheWay {
   /** Ends what is due, and watches the rest. Where nothing waits, the times are forgotten. */
   async clear(databaseId: string, place: Obstructed): Promise<{ blockers: Blocker[]; ended: number }> {
     const blockers = place.waiting.length === 0 ? [] : await findBlockers(place)
-    this.#count(databaseId, place.waiting, blockers)
+    this.#count(databaseId, place, blockers)
     const overdue = new Set(this.#findOverdue(databaseId).map(([target]) => target))
     const due = blockers.filter((one) => !one.isSpared && overdue.has(one.target) && isEndable(one, place))
     const ended = due.length === 0 ? 0 : await end(place, due)
@@ -80,15 +82,18 @@ export class SessionsInTheWay {
   }
 
   /** Spared sessions may hide others: they begin no time, and end none. */
-  #count(databaseId: string, waiting: readonly Waiting[], blockers: readonly Blocker[]): void {
+  #count(
+    databaseId: string,
+    { waiting, since: at = Date.now() }: Obstructed,
+    blockers: readonly Blocker[],
+  ): void {
     const before = this.#since.get(databaseId)
     const isHeldUp = ({ target }: Waiting) => {
       const own = blockers.filter((one) => one.target === target)
       return before?.has(target) || own.length === 0 || own.some((one) => !one.isSpared)
     }
-    const now = Date.now()
     const since = waiting.filter(isHeldUp).map(({ target, oids: [oid = 0] }) => {
-      return [target, before?.get(target) ?? { at: now, oid }] as const
+      return [target, before?.get(target) ?? { at, oid }] as const
     })
     this.#since.set(databaseId, new Map(since))
   }
