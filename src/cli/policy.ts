@@ -149,7 +149,7 @@ async function change(
   const wanted = edit(stored.policy)
   const impact = await askImpact(rules, { policy: wanted })
   if (!(await confirmImpact(impact, values))) return leave(values)
-  const { exemptions } = await rules.replace({ rules: stored.rules, policy: wanted }, stored.tag)
+  const { exemptions } = await rules.replace({ policy: wanted }, stored.tag)
   const mode = wanted.enforcementMode === 'Observe' ? ', and observed only' : ''
   const refusal =
     wanted.notContained === 'refuse' ? ' It refuses masks that would not contain every role.' : ''

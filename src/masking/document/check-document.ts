@@ -7,7 +7,7 @@ import type { Site } from '../resource.ts'
 import { checkIdentifierLengths, fitColumn } from '../rules/fit-column.ts'
 import { columnFields } from '../rules/rule-fields.ts'
 import { checkRule } from '../rules/validate-rule.ts'
-import type { DocumentInput, MaskingDocument, NamedRule } from './document.ts'
+import type { CheckedDocument, DocumentInput, NamedRule } from './document.ts'
 
 const mostRules = 10_000
 
@@ -26,13 +26,14 @@ interface DocumentFault {
 export async function checkDocument(
   input: DocumentInput,
   place: Place & Pick<Site, 'apiVersion'>,
-): Promise<MaskingDocument> {
+): Promise<CheckedDocument> {
   const { database, ports, apiVersion } = place
+  const sent = input.rules ?? []
   const target = 'properties.policy.notContained'
   const notContained = readNotContained(input.policy?.notContained, apiVersion, target)
-  if (input.rules.length > mostRules)
+  if (sent.length > mostRules)
     fail('InvalidMaskingDocument', { reason: `it may have at most ${mostRules} rules.` })
-  const checked = input.rules.map(({ name, ...properties }, at) => ({ at, name, ...checkRule(properties) }))
+  const checked = sent.map(({ name, ...properties }, at) => ({ at, name, ...checkRule(properties) }))
   const rules = checked.flatMap(({ at, name, rule }) => (rule ? [{ at, rule: { ...rule, name } }] : []))
   refuse([
     ...checked.flatMap(({ at, name, faults }) => faults.map((fault) => ({ at, name, ...fault }))),
@@ -56,7 +57,7 @@ export async function checkDocument(
       )
   }
   return {
-    rules: rules.map(({ rule }) => rule),
+    ...(input.rules && { rules: rules.map(({ rule }) => rule) }),
     ...(input.policy && {
       policy: {
         policyState: input.policy.dataMaskingState,

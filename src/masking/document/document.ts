@@ -37,15 +37,17 @@ export const documentProperties = Type.Object(
         strict,
       ),
     ),
-    rules: Type.Array(
-      Type.Object(
-        {
-          name: Type.String(),
-          ...each(columnFields, optionalString),
-          maskingFunction: Type.Optional(oneOf([...maskingFunctions, null])),
-          ...each(optionalFields, optionalString),
-        },
-        strict,
+    rules: Type.Optional(
+      Type.Array(
+        Type.Object(
+          {
+            name: Type.String(),
+            ...each(columnFields, optionalString),
+            maskingFunction: Type.Optional(oneOf([...maskingFunctions, null])),
+            ...each(optionalFields, optionalString),
+          },
+          strict,
+        ),
       ),
     ),
   },
@@ -115,8 +117,8 @@ export const documentAnswer = Type.Object(
   { title: 'maskingDocument' },
 )
 
-/** A document that was checked: ready to be stored. */
-export interface MaskingDocument {
+/** A document that was checked. */
+export interface CheckedDocument {
   /** Undefined: the policy stays as it is. */
   readonly policy?: {
     readonly policyState: DatabaseRow['policyState']
@@ -126,8 +128,12 @@ export interface MaskingDocument {
     /** Undefined: it stays as it is. */
     readonly notContained?: DatabaseRow['notContained']
   }
-  readonly rules: readonly NamedRule[]
+  /** Undefined: the rules stay as they are. */
+  readonly rules?: readonly NamedRule[]
 }
+
+/** Ready to be stored. */
+export type MaskingDocument = CheckedDocument & { readonly rules: readonly NamedRule[] }
 
 export type NamedRule = RuleProperties & { readonly name: string }
 

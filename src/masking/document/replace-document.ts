@@ -20,12 +20,12 @@ import { type Site, siteOf } from '../resource.ts'
 import { ruleParts, ruleRows } from '../rules/rule.ts'
 import { checkDocument } from './check-document.ts'
 import {
+  type CheckedDocument,
   documentAnswer,
   documentInput,
   documentLimits,
   documentPath,
   documentTag,
-  type MaskingDocument,
   renderDocument,
 } from './document.ts'
 import { compareRules, countChanges, planPolicy, storeDocument } from './store-document.ts'
@@ -36,7 +36,7 @@ interface Prepared {
   readonly judged: Judged
   /** Null: the database is not bound, or cannot be looked into. */
   readonly verdicts: readonly Verdict[] | null
-  readonly document: MaskingDocument
+  readonly document: CheckedDocument
   readonly exemptions: readonly Exemption[]
   /** The version of the binding whose catalog the document was checked against. */
   readonly bindingVersion: number
@@ -67,7 +67,7 @@ export const replaceDocument = operation({
     return { document, exemptions, bindingVersion, judged: judgedBy(database), verdicts }
   },
 
-  async run(context, { document, exemptions, bindingVersion, judged, verdicts }) {
+  async run(context, { document: sent, exemptions, bindingVersion, judged, verdicts }) {
     const site = siteOf(context)
     const { tx, ports } = site
     const before = await lockOrCreateDatabase(site, action)
@@ -77,7 +77,8 @@ export const replaceDocument = operation({
       fail('Conflict', {
         reason: 'The binding of the database changed meanwhile. Send the request again.',
       })
-    requireSame(judged, before, document.policy?.notContained ?? before.notContained)
+    requireSame(judged, before, sent.policy?.notContained ?? before.notContained)
+    const document = { ...sent, rules: sent.rules ?? stored }
     const { database, rules, change } = await storeDocument(site, context.audit, before, stored, document)
     const body = {
       ...renderDocument(database, rules, exemptions, site),
@@ -90,13 +91,14 @@ export const replaceDocument = operation({
 
 /** What the masks of a document would not contain. Fails where the setting refuses that. */
 async function judge(
-  document: MaskingDocument,
+  sent: CheckedDocument,
   database: DatabaseRow | null,
   site: Site,
   confirm: () => Promise<void>,
 ): Promise<readonly Verdict[] | null> {
   if (!database?.bound) return null
   const stored = ruleParts.complete(site, database, await ruleRows.list(site.tx, database.id))
+  const document = { ...sent, rules: sent.rules ?? stored }
   const next = planPolicy(database, document, compareRules(stored, document.rules).created.length > 0)
   const after = proposePolicy(next, document.rules)
   const mustHold = mayRefuse({ ...next, before: proposePolicy(database, stored), after })

@@ -14,8 +14,6 @@ import { lookInto, noImpact } from './inspection.ts'
 import { proposePolicy } from './proposed-policy.ts'
 import { proposedContainment, renderContainment } from './verdict.ts'
 
-const { policy, rules } = documentProperties.properties
-
 const session = {
   pid: Type.Integer(),
   role: Type.String(),
@@ -74,7 +72,7 @@ export const findImpact = operation({
   permission: { action: 'Vendor.Sql/servers/databases/dataMaskingPolicies/impact/action', scope: scopeOf },
   body: Type.Object(
     {
-      properties: Type.Optional(Type.Object({ policy, rules: Type.Optional(rules) }, strict)),
+      properties: Type.Optional(documentProperties),
     },
     { ...strict, title: 'proposal', examples: [{ properties: { policy: { dataMaskingState: 'Enabled' } } }] },
   ),
@@ -84,14 +82,12 @@ export const findImpact = operation({
   async run(context) {
     const site = siteOf(context)
     readDatabasePlace(site.params)
-    const { policy: state, rules: sent } = context.body.properties ?? {}
     const database = await findDeclared(site)
-    const input = { rules: sent ?? [], ...(state && { policy: state }) }
-    const checked = await checkDocument(input, { ...site, database })
+    const checked = await checkDocument(context.body.properties ?? {}, { ...site, database })
     const stored = database
       ? ruleParts.complete(site, database, await ruleRows.list(site.tx, database.id))
       : []
-    const document = sent ? checked : { ...checked, rules: stored }
+    const document = { ...checked, rules: checked.rules ?? stored }
     const change = compareRules(stored, document.rules)
     const { inspection } = site.ports
     const next = database && planPolicy(database, document, change.created.length > 0)

@@ -316,3 +316,29 @@ clause(
     assert.deepEqual([json.dataMaskingState, json.rules, json.enforcement.state], ['Enabled', 1, 'Enforced'])
   },
 )
+
+clause(
+  'MASK-291',
+  'A document without `rules` changes the policy alone, as `masquerade policy` does: rules of columns that were renamed or dropped since are no reason to refuse it.',
+  async () => {
+    await exempt([])
+    const { sql } = bound().database
+    await sql`alter table public.person rename email to address`
+    try {
+      const analyst = bound().role('analyst')
+      const changes = [['exempt', analyst], ['unexempt', analyst], ['disable'], ['observe'], ['enable']]
+      for (const change of changes) {
+        const { code, stderr } = await runPolicy(...change, '--yes')
+        assert.equal(code, 0, `${change[0]}: ${stderr}`)
+      }
+      const { body } = await send('GET', documentUrl(db))
+      assert.deepEqual(
+        body.properties.rules.map(({ columnName }: { columnName: string }) => columnName),
+        ['email'],
+      )
+      assert.equal((await exempt([])).status, 400)
+    } finally {
+      await sql`alter table public.person rename address to email`
+    }
+  },
+)
