@@ -117,7 +117,7 @@ async function runOnClusters(
   options: RunOptions,
   before: Promise<void>[] = [],
 ): Promise<void> {
-  const starting = files.some(mayNeedDatabase) ? startClusters(countShards(files), names) : undefined
+  const starting = files.some(mayNeedDatabase) ? startClusters(files, names) : undefined
   try {
     await Promise.all([starting, ...before])
     const sets = (await starting)?.sets
@@ -131,10 +131,19 @@ function mayNeedDatabase(file: string): boolean {
   return /\/support\/(?!clause|runs|wait-until)/.test(readFileSync(file, 'utf8'))
 }
 
+/** In `npm test` few files look at another PostgreSQL than the embedded one: those of dumps and of other programs. */
+function mayNeedInstalled(file: string): boolean {
+  return /listClusters|dump-programs|privileges/.test(readFileSync(file, 'utf8'))
+}
+
 /** Loaded late: a fault in the sources fails the run, and must not keep it from saying so in its last line. */
-async function startClusters(shards: number, names?: ClusterName[]) {
+async function startClusters(files: string[], names?: ClusterName[]) {
   const cluster = await import('../test/support/cluster.ts')
-  return await cluster.startClusterSets(shards, names)
+  const isEmbeddedEnough = !process.env.MASQUERADE_TEST_ALL && !files.some(mayNeedInstalled)
+  return await cluster.startClusterSets(
+    countShards(files),
+    names ?? (isEmbeddedEnough ? ['embedded-18'] : cluster.listClusterNames()),
+  )
 }
 
 function readArguments(): {

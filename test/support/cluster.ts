@@ -29,7 +29,7 @@ export const templateName = 'masquerade_template'
 /** Servers for each shard: many tests look at the sessions, locks and roles of a whole server, or end them. */
 export async function startClusterSets(
   count: number,
-  names: readonly ClusterName[] = listClusterNames(),
+  names: readonly ClusterName[],
 ): Promise<{ sets: Cluster[][]; stop(): Promise<void> }> {
   const all = Array.from({ length: count }, () => names).flat()
   const { clusters, stop } = await startClusters(all)

@@ -7,7 +7,8 @@ import { apiVersion, policyUrl } from '../../support/masking.ts'
 import { issuedNow } from '../../support/tokens.ts'
 import { holdsFor, waitUntil } from '../../support/wait-until.ts'
 
-const lockedTables = Array.from({ length: 16 }, (_, at) => `public.slow${at}`)
+/** As many as delay a look for longer than a change takes on a busy machine. */
+const lockedTables = Array.from({ length: 60 }, (_, at) => `public.slow${at}`)
 /** Longer than a request takes to its place in the queue. */
 const arrivalMs = 1500
 
@@ -50,10 +51,8 @@ describe('looks that wait', () => {
     return {
       waitForLooks: (looks: number) =>
         waitUntil('looks wait for locks', async () => (await countWaiting()) >= looks),
-      async [Symbol.asyncDispose]() {
-        await holder.query('rollback')
-        await holder.end()
-      },
+      release: () => holder.query('rollback'),
+      [Symbol.asyncDispose]: () => holder.end(),
     }
   }
 
@@ -67,6 +66,7 @@ describe('looks that wait', () => {
     for (const one of sent) void one.finally(() => answered++)
     await holdsFor(arrivalMs, 'the requests wait', () => answered === 0)
     await change()
+    await tables.release()
     const answers = await Promise.all(sent)
     for (const { status } of await Promise.all(taken)) assert.equal(status, 200)
     return answers
@@ -134,6 +134,7 @@ describe('looks that wait', () => {
     const sent = caller.ask('GET', `${policyUrl(db)}/recommendations`)
     await tables.waitForLooks(1)
     await revokeRole(caller.id)
+    await tables.release()
     const { status, text } = await sent
     assert.equal(status, 403, text)
   })

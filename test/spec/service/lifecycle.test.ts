@@ -32,7 +32,7 @@ describe('the life of a service on its embedded database', () => {
     return { ...service, screen, origin }
   }
 
-  test('starts, says where it listens, refuses a second one, and stops on SIGTERM', async () => {
+  test('starts, says where it listens, refuses a second one, and finishes the request under way at SIGTERM', async () => {
     const service = await start()
     assert.match(service.screen, /is ready/)
     assert.equal((await fetch(`${service.origin}/readyz`)).status, 200)
@@ -45,15 +45,6 @@ describe('the life of a service on its embedded database', () => {
     assert.equal(second.code, 1)
     assert.match(second.stderr, new RegExp(`another Masquerade \\(pid ${service.child.pid}\\)`))
 
-    service.child.kill('SIGTERM')
-    const { code, stderr } = await service.ended
-    assert.equal(code, 0)
-    for (const line of stderr.trim().split('\n')) assert.ok(JSON.parse(line).msg, 'the log is JSON lines')
-    assert.equal((await runCommand(['status'], environment)).code, 3)
-  })
-
-  test('finishes the request under way before it stops, and takes no new one', async () => {
-    const service = await start()
     const token = (await runCommand(['token', '--admin'], environment)).stdout.trim()
     const group = { displayName: 'Slow', mailNickname: 'slow', mailEnabled: false, securityEnabled: true }
     const slow = request(`${service.origin}/v1.0/groups`, {
@@ -74,7 +65,10 @@ describe('the life of a service on its embedded database', () => {
     slow.end(body.slice(10))
     const [{ statusCode }] = await answered
     assert.equal(statusCode, 201)
-    assert.equal((await service.ended).code, 0)
+    const { code, stderr } = await service.ended
+    assert.equal(code, 0)
+    for (const line of stderr.trim().split('\n')) assert.ok(JSON.parse(line).msg, 'the log is JSON lines')
+    assert.equal((await runCommand(['status'], environment)).code, 3)
   })
 
   test('brings sample data on a first start that asks for it, masked for the analyst and for those who are not exempt', async () => {
