@@ -106,21 +106,24 @@ export const impostors = turnCases('any role, harm', ['ENF-158'], {
 })
 
 export const ordinaryTwins = turnCases('any role, harm', ['ENF-350'], {
-  'types, collations and operators of many kinds': [
-    operator('create extension citext schema app;; create extension hstore schema app'),
-    owner(`${define('app.show(v text)', 'text', 'select left(v, 1)')};;
+  'types, collations and operators of many kinds': {
+    // Its view chooses rows by masked columns.
+    since: 15,
+    steps: [
+      operator('create extension citext schema app;; create extension hstore schema app'),
+      owner(`${define('app.show(v text)', 'text', 'select left(v, 1)')};;
       ${define('app.long(v text)', 'boolean', 'select length(v) > 1')};; create type app.mood as enum ('good', 'bad');;
       create domain app.code as text check (value <> 'no');; create domain app.narrow as app.citext;;
       create type app.place as (street text, town text);; create type app.span as range (subtype = text);;
       create collation app.german (provider = icu, locale = 'de', deterministic = false)`),
-    owner(`create table hr.wide (id int primary key, mood app.mood, moods app.mood[], code app.code, codes app.code[],
+      owner(`create table hr.wide (id int primary key, mood app.mood, moods app.mood[], code app.code, codes app.code[],
       narrow app.narrow, mail app.citext, mails app.citext[], place app.place, places app.place[], span app.span,
       pairs app.hstore, name text collate app.german, short varchar(5),
       short_name text generated always as (left(name, 1)) stored);;
       insert into hr.wide (id, mood, code, narrow, mail, pairs, name) values (1, 'bad', 'x', 'n', 'm', 'a=>1', 'e');;
       grant select on hr.wide to {victim};; alter table hr.wide enable row level security;;
       create policy every on hr.wide using (true)`),
-    owner(`create view hr.many as select w.*, w as whole, array[w] as wholes, (w).code as again,
+      owner(`create view hr.many as select w.*, w as whole, array[w] as wholes, (w).code as again,
       app.show(w.code) as shown, w.mail operator(app.=) 'M'::app.citext as same,
       w.mail operator(app.=) any (array['a'::app.citext, 'b'::app.citext]) as listed,
       w.mail is distinct from 'q'::app.citext as other, w.pairs operator(app.->) 'a'::text as pair,
@@ -132,14 +135,15 @@ export const ordinaryTwins = turnCases('any role, harm', ['ENF-350'], {
       create view hr.above as select id, mail, app.show(code) || app.show(word) as shown,
       max(mail) over (partition by mood) from hr.many where app.long(shown) is not null;;
       grant select on hr.many, hr.above, hr.secret to {victim}`),
-    mask(
-      `mood moods code codes narrow mail mails place places span pairs name short short_name`
-        .split(' ')
-        .map((column) => `hr.wide.${column}`)
-        .join(' '),
-    ),
-    victim.seesMasks(
-      'select count(*) from masked_hr.wide;; select count(*) from masked_hr.many;; select count(*) from masked_hr.above',
-    ),
-  ],
+      mask(
+        `mood moods code codes narrow mail mails place places span pairs name short short_name`
+          .split(' ')
+          .map((column) => `hr.wide.${column}`)
+          .join(' '),
+      ),
+      victim.seesMasks(
+        'select count(*) from masked_hr.wide;; select count(*) from masked_hr.many;; select count(*) from masked_hr.above',
+      ),
+    ],
+  },
 })

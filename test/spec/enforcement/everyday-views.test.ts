@@ -113,6 +113,12 @@ const json17: Views = {
   jsonTable: `select p.id, p.mail, t.* from app.person p, json_table(p.j, '$' columns (n for ordinality, a text path '$.a', mo app.mood path '$.m', e app.email path '$.a', nested path '$.l[*]' columns (k int path '$'))) t`,
 }
 
+/** Of all of these, those that choose rows or values by a masked column. */
+const choosing = new Set(
+  `arrays cases coalesced fields hstored intersect jsonRecords jsonTable jsonTableRow lateral limited nested
+  ofPartitioned ofRow ofView recursion rowsCompared sub team toJsonb unnestedRows windows xml`.split(/\s+/),
+)
+
 forEachCluster((cluster) => {
   clause(
     'ENF-378',
@@ -140,11 +146,24 @@ forEachCluster((cluster) => {
         rule(`app.person.${column}`),
       )
       const rules = policy([...hidden, rule('app.parted.mail')])
-      await takeTurn(target.database, rules)
+      const { notes } = await takeTurn(target.database, rules)
       const { steps } = await takeTurn(target.database, rules)
       assert.deepEqual(steps, [])
+      // PostgreSQL 14 has no views that read as their reader.
+      const note = major < 15 ? 'NoTwin' : 'ReadsAsReader'
+      const noted = notes.flatMap(({ code, target: of }) => (code === note ? [of.replace('app.', '')] : []))
+      assert.deepEqual(
+        noted.sort(),
+        views
+          .map(([name]) => name)
+          .filter((name) => choosing.has(name))
+          .sort(),
+      )
       for (const [name] of views) {
-        const shown = JSON.stringify(await target.runAs('reader', `select * from masked_app."${name}"`))
+        const isClosed = major < 15 && choosing.has(name)
+        const shown = isClosed
+          ? ''
+          : JSON.stringify(await target.runAs('reader', `select * from masked_app."${name}"`))
         assert.doesNotMatch(shown, /zqc/, name)
         assert.match(
           await target.runAs('reader', `select * from app."${name}"`).then(String, String),
