@@ -149,15 +149,8 @@ export interface Schema {
   readonly users: readonly Oid[]
   /** The name of the schema of its twins, which is there or to be made: `masked_public`. */
   readonly twins: string
-  /** The schema of its twins; null: there is none yet. */
-  readonly shadow: Shadow | null
-}
-
-export interface Shadow {
-  readonly name: string
-  readonly users: readonly Oid[]
-  /** Roles that may create there or pass USAGE on, and are neither owners of twins nor superusers. */
-  readonly excess: readonly Oid[]
+  /** Its users, and roles that may create there or pass USAGE on, and are neither owners of twins nor superusers. */
+  readonly shadow: { readonly users: readonly Oid[]; readonly excess: readonly Oid[] } | null
 }
 
 /** The role that owns the twins of one owner's tables. */

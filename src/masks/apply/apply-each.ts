@@ -106,8 +106,8 @@ export async function openEach(run: Run): Promise<Done> {
     }
     const one = describe(run, group, error, own !== undefined)
     failed.set(group.key, new Blocked(one.reason, one.sqlstate, one.holders))
-    // Relations that need a role or schema say what is in its way.
-    if (typeof group.key !== 'string' || !needed.has(group.key)) unfinished.push(one)
+    // Relations that a role or schema needs, or that need it, say what is in the way.
+    if (typeof group.key !== 'string' || !(blocked || needed.has(group.key))) unfinished.push(one)
   }
   return { steps, unfinished, notes }
 }

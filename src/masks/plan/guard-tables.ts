@@ -33,8 +33,9 @@ export function upgradeGuards(schema: string, version: number): string[] {
     `ALTER TABLE ${on('relation')} ADD COLUMN IF NOT EXISTS rights jsonb,
       ADD COLUMN before jsonb, ADD COLUMN granted jsonb, ADD COLUMN twin_oid oid,
       ADD COLUMN basis text, ADD COLUMN twin_rule text, ADD COLUMN opened_at timestamptz`,
-    `UPDATE ${on('relation')} SET before = coalesce((SELECT jsonb_agg(DISTINCT jsonb_build_array(
-        coalesce((g ->> 'column')::int, 0), g -> 'grantee', coalesce(g ->> 'privilege', 'SELECT'), g -> 'grantable'))
+    `UPDATE ${on('relation')} SET before = coalesce((SELECT jsonb_agg(DISTINCT jsonb_build_object(
+        'column', coalesce((g ->> 'column')::int, 0), 'grantee', g -> 'grantee',
+        'kind', coalesce(g ->> 'privilege', 'SELECT'), 'grantable', g -> 'grantable'))
       FROM jsonb_array_elements(grants || column_grants || coalesce(rights, '[]')) g
       WHERE (g ->> 'lent')::boolean IS NOT TRUE), '[]')`,
     `ALTER TABLE ${on('relation')} ALTER COLUMN before SET NOT NULL, DROP COLUMN grants,

@@ -1,9 +1,7 @@
 import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../db/quote.ts'
 import type { MaskRecord, Oid, Privilege } from '../model.ts'
-import { store } from '../read/guard.ts'
 
-const json = (value: unknown) =>
-  `${quoteLiteral(typeof value === 'string' ? value : JSON.stringify(value))}::jsonb`
+const json = (value: unknown) => `${quoteLiteral(JSON.stringify(value))}::jsonb`
 
 /** Commits with the change that it describes. */
 export function writeRecord(
@@ -13,7 +11,7 @@ export function writeRecord(
   hidesAll: boolean,
 ): string {
   return `INSERT INTO ${quoteQualified(schema, 'relation')} (oid, pins, hides_all, before, granted)
-    VALUES (${oid}, ${json(pins)}, ${hidesAll}, ${json(store(before))}, ${json(store(granted))})
+    VALUES (${oid}, ${json(pins)}, ${hidesAll}, ${json(before)}, ${json(granted)})
     ON CONFLICT (oid) DO UPDATE SET before = excluded.before, granted = excluded.granted, pins = excluded.pins,
       hides_all = excluded.hides_all, updated_at = now()`
 }

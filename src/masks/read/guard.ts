@@ -1,5 +1,5 @@
 import type { Sql } from '../../db/sql.ts'
-import type { Header, MaskRecord, Oid, Privilege, TwinOwner } from '../model.ts'
+import type { Header, MaskRecord, Oid, TwinOwner } from '../model.ts'
 
 /** Columns of earlier releases come as JSON: they may be missing. */
 export async function readHeader(sql: Sql, schema: string): Promise<Header | null> {
@@ -18,20 +18,6 @@ export async function readHeader(sql: Sql, schema: string): Promise<Header | nul
   return row ?? null
 }
 
-/** `[column, grantee, kind, grantable]` */
-type StoredPrivilege = readonly [number, Oid, Privilege['kind'], boolean]
-
-const load = (list: readonly StoredPrivilege[]): Privilege[] =>
-  list.map(([column, grantee, kind, grantable]) => ({ column, grantee, kind, grantable }))
-
-export const store = (privileges: readonly Privilege[]): string =>
-  JSON.stringify(privileges.map(({ column, grantee, kind, grantable }) => [column, grantee, kind, grantable]))
-
-interface Row extends Omit<MaskRecord, 'before' | 'granted' | 'made'> {
-  readonly before: StoredPrivilege[]
-  readonly granted: StoredPrivilege[] | null
-}
-
 /** Records of these relations; null: of all. */
 export async function readRecords(
   sql: Sql,
@@ -39,17 +25,12 @@ export async function readRecords(
   oids: readonly Oid[] | null,
 ): Promise<Omit<MaskRecord, 'made'>[]> {
   const some = oids === null ? sql`` : sql`where oid = any(${[...oids]}::oid[])`
-  const rows = await sql<Row[]>`
+  const rows = await sql<Omit<MaskRecord, 'made'>[]>`
     select oid::int8 as oid, before, granted, pins, twin_oid::int8 as twin, basis, twin_rule as rule,
       twin_oid is null and basis is not null and updated_at > now() - interval '10 minutes' as "isRefused",
       coalesce(opened_at >= updated_at, false) as "isOpened"
     from ${sql(schema)}.relation ${some}`
-  return rows.map(({ before, granted, pins, ...row }) => ({
-    ...row,
-    before: load(before),
-    granted: granted && load(granted),
-    pins: pins.filter(({ number }) => number > 0),
-  }))
+  return rows.map(({ pins, ...row }) => ({ ...row, pins: pins.filter(({ number }) => number > 0) }))
 }
 
 export async function readTwinOwners(sql: Sql, schema: string): Promise<TwinOwner[]> {

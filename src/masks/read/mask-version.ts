@@ -11,21 +11,22 @@ export async function readMaskVersion(sql: Sql): Promise<string> {
   const guard = await findGuard(sql)
   if (guard === null) return ''
   const [row] = await sql<{ version: string }[]>`
-    select concat_ws('/', count(*), max(updated_at), sum(oid::bigint),
-      (select exempt::text from ${sql(guard)}.policy), 
-      (select concat_ws('.', count(*), sum(w.xmin::text::int8),
-          sum(pg_catalog.hashtextextended(c.relname::text, (c.relnamespace::int8 << 32) | c.oid::int8)))
-        from pg_catalog.pg_rewrite w join pg_catalog.pg_class c on c.oid = w.ev_class where w.oid >= 16384),
-      (select concat_ws('.', count(*), sum(p.xmin::text::int8),
-          sum(pg_catalog.hashtextextended(c.relname::text, (c.relnamespace::int8 << 32) | c.oid::int8)))
-        from pg_catalog.pg_policy p join pg_catalog.pg_class c on c.oid = p.polrelid),
-      (select sum(pg_catalog.hashtextextended(c.relname::text, (c.relnamespace::int8 << 32) | c.oid::int8))
-        from ${sql(guard)}.relation g join pg_catalog.pg_class c on c.oid = g.oid),
-      (select sum(pg_catalog.hashtextextended(a.attname::text, (g.oid::int8 << 16) | a.attnum::int8))
+    with named as (
+      select ev_class as oid from pg_catalog.pg_rewrite where oid >= 16384
+      union select polrelid from pg_catalog.pg_policy union select oid from ${sql(guard)}.relation
+    ), changed as (
+      select xmin::text::int8 as part from pg_catalog.pg_rewrite where oid >= 16384
+      union all select xmin::text::int8 from pg_catalog.pg_policy
+      union all select pg_catalog.hashtextextended(c.relname::text, (c.relnamespace::int8 << 32) | c.oid::int8)
+        from named join pg_catalog.pg_class c using (oid)
+      union all select pg_catalog.hashtextextended(a.attname::text, (g.oid::int8 << 16) | a.attnum::int8)
         from ${sql(guard)}.relation g cross join lateral pg_catalog.jsonb_to_recordset(g.pins) as p(number int)
-        join pg_catalog.pg_attribute a on a.attrelid = g.oid and a.attnum = p.number),
-      (select sum(pg_catalog.hashtextextended(nspname::text, oid::int8)) from pg_catalog.pg_namespace
-        where nspname !~ '^pg_')) as version
+        join pg_catalog.pg_attribute a on a.attrelid = g.oid and a.attnum = p.number
+      union all select pg_catalog.hashtextextended(nspname::text, oid::int8) from pg_catalog.pg_namespace
+        where nspname !~ '^pg_'
+    )
+    select concat_ws('/', count(*), max(updated_at), sum(oid::bigint), (select exempt::text from ${sql(guard)}.policy),
+      (select concat_ws('.', count(*), sum(part)) from changed)) as version
     from ${sql(guard)}.relation where twin is not null`
   return row?.version ?? ''
 }

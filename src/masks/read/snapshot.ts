@@ -34,7 +34,7 @@ export async function readSnapshot(
   const roles = await readRoleFacts(sql, server.database, twinOwners, [
     ...[...all.values()].flatMap(({ owner, acl }) => [owner, ...acl.map(({ grantee }) => grantee)]),
     ...stored.flatMap(({ before }) => before.map(({ grantee }) => grantee)),
-    ...schemas.flatMap(({ users, shadow }) => [
+    ...[...schemas.values()].flatMap(({ users, shadow }) => [
       ...users,
       ...(shadow?.users ?? []),
       ...(shadow?.excess ?? []),
@@ -45,21 +45,9 @@ export async function readSnapshot(
   const records = stored.map((one) => ({ ...one, made: all.get(one.twin ?? 0) ?? null }))
   for (const { twin } of stored) all.delete(twin ?? 0)
   return {
-    ...{
-      server,
-      guard,
-      header,
-      isWatched,
-      isWhole,
-      relations: all,
-      twinOwners,
-      exempt,
-      exemptMembers,
-      defaults,
-    },
-    ...roles,
+    ...{ server, guard, header, isWatched, isWhole, relations: all, schemas, twinOwners },
+    ...{ exempt, exemptMembers, defaults, ...roles },
     records: new Map(records.map((one) => [one.oid, one])),
-    schemas: new Map(schemas.map((one) => [one.name, one])),
   }
 }
 
@@ -129,63 +117,48 @@ async function readSchemas(
   guard: string | null,
   oids: readonly Oid[],
   isWhole: boolean,
-): Promise<Schema[]> {
-  const recorded =
+): Promise<Map<string, Schema>> {
+  const [recorded, ours] =
     guard === null
-      ? sql`select null::oid as source, null::oid as shadow where false`
-      : sql`select source, shadow from ${sql(guard)}.shadow`
-  const ours =
-    guard === null ? sql`select null::oid where false` : sql`select role from ${sql(guard)}.twin_owner`
+      ? [sql`select null::oid as source, null::oid as shadow where false`, sql`select null::oid where false`]
+      : [sql`select source, shadow from ${sql(guard)}.shadow`, sql`select role from ${sql(guard)}.twin_owner`]
   const users = (alias: Query<Row[]>) => sql`array(select a.grantee::int8
     from pg_catalog.aclexplode(coalesce(${alias}.nspacl, pg_catalog.acldefault('n', ${alias}.nspowner))) a
     where a.privilege_type = 'USAGE' order by 1)`
-  const rows = await sql<
-    { name: string; users: Oid[]; shadow: string | null; shadowUsers: Oid[]; excess: Oid[] }[]
-  >`
-    select n.nspname::text as name, ${users(sql`n`)} as users, s.nspname::text as shadow,
-      case when s.oid is null then '{}' else ${users(sql`s`)} end as "shadowUsers",
-      array(select distinct a.grantee::int8
-        from pg_catalog.aclexplode(s.nspacl) a left join pg_catalog.pg_roles g on g.oid = a.grantee
-        where (a.privilege_type = 'CREATE' or a.is_grantable) and a.grantee <> s.nspowner
-          and g.rolsuper is not true and a.grantee not in (${ours})) as excess
+  const rows = await sql<(Schema & { twins: string | null; taken: string[] })[]>`
+    select n.nspname::text as name, ${users(sql`n`)} as users, s.nspname::text as twins,
+      case when s.oid is not null then json_build_object('users', ${users(sql`s`)}, 'excess',
+        array(select distinct a.grantee::int8
+          from pg_catalog.aclexplode(s.nspacl) a left join pg_catalog.pg_roles g on g.oid = a.grantee
+          where (a.privilege_type = 'CREATE' or a.is_grantable) and a.grantee <> s.nspowner
+            and g.rolsuper is not true and a.grantee not in (${ours}))) end as shadow,
+      -- Any role that may create schemas can take such a name first.
+      array(select nspname::text from pg_catalog.pg_namespace
+        where pg_catalog.starts_with(nspname::text, ${shadowPrefix})) as taken
     from pg_catalog.pg_namespace n left join (${recorded}) r on r.source = n.oid
     left join pg_catalog.pg_namespace s on s.oid = r.shadow
     where n.oid in (select c.relnamespace from pg_catalog.pg_class c where c.oid = any(${[...oids]}::oid[]))
       or ${isWhole} and s.oid is not null
     order by n.oid`
-  const taken = rows.some(({ shadow }) => shadow === null) ? await readTakenSchemas(sql) : new Set<string>()
-  return rows.map(({ name, users: own, shadow, shadowUsers, excess }) => {
-    // Two schemas may not have one name for their twins, as that of one may be the hash of another.
-    const twins = shadow ?? shadowName(name, (one) => taken.has(one))
-    taken.add(twins)
-    return {
-      ...{ name, users: own, twins },
-      shadow: shadow === null ? null : { name: shadow, users: shadowUsers, excess },
-    }
-  })
-}
-
-/** Any role that may create schemas can take such a name first. */
-async function readTakenSchemas(sql: Sql): Promise<Set<string>> {
-  const rows = await sql<{ name: string }[]>`
-    select nspname::text as name from pg_catalog.pg_namespace
-    where pg_catalog.starts_with(nspname::text, ${shadowPrefix})`
-  return new Set(rows.map(({ name }) => name))
+  const taken = new Set(rows[0]?.taken)
+  return new Map(
+    rows.map(({ name, users: own, shadow, ...row }) => {
+      // Two schemas may not have one name for their twins, as that of one may be the hash of another.
+      const twins = row.twins ?? shadowName(name, (one) => taken.has(one))
+      taken.add(twins)
+      return [name, { name, users: own, twins, shadow }]
+    }),
+  )
 }
 
 async function readDefaults(sql: Sql): Promise<Snapshot['defaults']> {
   const rows = await sql<{ role: Oid; relations: Oid[]; schemas: Oid[] }[]>`
     select d.defaclrole::int8 as role,
-      array_agg(distinct a.grantee::int8) filter (where d.defaclobjtype = 'r') as relations,
-      array_agg(distinct a.grantee::int8) filter (where d.defaclobjtype = 'n') as schemas
+      coalesce(array_agg(distinct a.grantee::int8) filter (where d.defaclobjtype = 'r'), '{}') as relations,
+      coalesce(array_agg(distinct a.grantee::int8) filter (where d.defaclobjtype = 'n'), '{}') as schemas
     from pg_catalog.pg_default_acl d, pg_catalog.aclexplode(d.defaclacl) a
     where d.defaclobjtype in ('r', 'n') and a.grantee <> d.defaclrole group by 1`
-  return new Map(
-    rows.map(({ role, relations, schemas }) => [
-      role,
-      { relations: relations ?? [], schemas: schemas ?? [] },
-    ]),
-  )
+  return new Map(rows.map(({ role, ...given }) => [role, given]))
 }
 
 /** Names of these roles, and of all that are named as owners of twins are. */
