@@ -46,8 +46,7 @@ import { listContained } from './masking/enforcement/contained-counts.ts'
 import { createGivenRights } from './masking/given-rights.ts'
 import { assignAtRoot, listAssignedRoles } from './masking/role-assignments/assigned-roles.ts'
 import { maskingRoom } from './masking/room.ts'
-import { countStates } from './masks/control/states/list-states.ts'
-import { expectChecks } from './masks/control/states/restored-states.ts'
+import { countStates, expectChecks } from './masks/control/states/list-states.ts'
 import { openInspection } from './open-containment.ts'
 import { openCredentials } from './open-credentials.ts'
 import { createEnforcementPorts, createExaminers, openEnforcement, openFollower } from './open-enforcement.ts'
@@ -164,10 +163,10 @@ export async function startService(options: StartOptions): Promise<Service> {
     settings,
     log,
     onDrift: () => metrics.countDrift(),
-    afterTurn: (...turn) => countAfterTurn(...turn),
+    afterTurn: (...turn) => looks.request(...turn),
   })
-  const { inspection, countAfterTurn } = openInspection({ store: database.sql, source, enforcement })
-  cleanup.defer(() => enforcement.close())
+  const { inspection, looks } = openInspection({ store: database.sql, source, enforcement, log })
+  cleanup.defer(() => looks.close().then(() => enforcement.close()))
   if (!part) {
     enforcement.start()
     metrics.showStates(() => countStates(database.sql, selectEvery))

@@ -1,3 +1,4 @@
+import type { Logger } from 'pino'
 import { findVerdicts } from './containment/find-verdicts.ts'
 import type { Look } from './contracts/inspection.ts'
 import type { Verdict } from './contracts/verdict.ts'
@@ -5,23 +6,27 @@ import type { Database } from './db/database.ts'
 import type { Sql } from './db/sql.ts'
 import { createInspector } from './findings/inspection/inspector.ts'
 import { readMaskFacts } from './findings/inspection/read-mask-facts.ts'
+import { CoalescedJobs } from './kernel/jobs.ts'
 import { keepContained } from './masking/enforcement/contained-counts.ts'
 import type { Controller } from './masks/control/controller.ts'
 import type { Source } from './masks/control/source.ts'
 import { isTwinOwnerName } from './masks/names.ts'
 import type { Proposal } from './masks/policy.ts'
 
-/** Looks of the controller take a two-hundredth of the time at most. */
+/** Looks after turns take a two-hundredth of the time at most. */
 const pause = 200
+/** Changes come one after the other: containment is looked at once these are made. */
+const gatherMs = 1_500
 
 interface Parts {
   readonly store: Sql
   readonly source: Source
   readonly enforcement: Controller
+  readonly log: Logger
 }
 
 /** Looks into bound databases for people and for the controller, with the verdicts of containment among them. */
-export function openInspection({ store, source, enforcement }: Parts) {
+export function openInspection({ store, source, enforcement, log }: Parts) {
   const inspector = createInspector({
     connect: (id) => enforcement.connect(id),
     readPolicy: (...which) => enforcement.readPolicy(...which),
@@ -39,18 +44,26 @@ export function openInspection({ store, source, enforcement }: Parts) {
     return verdicts
   }
   const dueAt = new Map<string, number>()
+  const jobs = new CoalescedJobs(gatherMs, (databaseId, err) =>
+    log.warn({ databaseId, err }, 'containment could not be looked at'),
+  )
   return {
     inspection: {
       ...inspector,
       findVerdicts: (into: Look, proposed?: Proposal): Promise<Verdict[]> =>
         inspector.look(into, (bound) => judge(into.databaseId, bound, proposed)),
     },
-    /** After a turn of the controller: keeps the count of roles that are not contained. */
-    async countAfterTurn(databaseId: string, hasChanged: boolean): Promise<void> {
-      const from = Date.now()
-      if (!hasChanged && from < (dueAt.get(databaseId) ?? 0)) return
-      await inspector.look({ databaseId, admit: async () => {} }, (bound) => judge(databaseId, bound))
-      dueAt.set(databaseId, Date.now() + pause * (Date.now() - from))
+    looks: {
+      /** After a turn of the controller: keeps the count of roles that are not contained. */
+      request(databaseId: string, hasChanged: boolean): void {
+        if (!hasChanged && Date.now() < (dueAt.get(databaseId) ?? 0)) return
+        jobs.request(databaseId, async () => {
+          const from = Date.now()
+          await inspector.look({ databaseId, admit: async () => {} }, (bound) => judge(databaseId, bound))
+          dueAt.set(databaseId, Date.now() + pause * (Date.now() - from))
+        })
+      },
+      close: () => jobs.close(),
     },
   }
 }

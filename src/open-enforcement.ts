@@ -10,6 +10,7 @@ import { readLoginRights } from './directory/principals/login-rights.ts'
 import { loginRoleName } from './directory/principals/login-role.ts'
 import { listLeftovers } from './findings/leftovers.ts'
 import { checkVersion, examine } from './findings/preflight.ts'
+import { CoalescedJobs } from './kernel/jobs.ts'
 import type { SecretBox } from './kernel/secret-box.ts'
 import { Logins } from './logins/logins.ts'
 import { examineMappedRole } from './logins/mapped-roles.ts'
@@ -18,7 +19,6 @@ import { selectBound } from './masking/binding/find-bound.ts'
 import { lockDatabase } from './masking/databases/database-row.ts'
 import { createEnforcementSource } from './masking/enforcement/source.ts'
 import { Controller } from './masks/control/controller.ts'
-import { DirectoryFollower } from './masks/control/follow-directory.ts'
 import { createStateStore } from './masks/control/states/state-store.ts'
 import type { Target } from './masks/policy.ts'
 import { recordEntries, selectRecords } from './masks/read/judge-exempt.ts'
@@ -34,7 +34,7 @@ interface EnforcementParts {
   readonly settings: Settings
   readonly log: Logger
   onDrift(): void
-  afterTurn(databaseId: string, hasChanged: boolean): Promise<void>
+  afterTurn(databaseId: string, hasChanged: boolean): void
 }
 
 /** The controller, which reads policies of masking and rights of the directory; not started yet. */
@@ -91,17 +91,45 @@ interface FollowerParts
   readonly tenantId: string
 }
 
-/** Enforces changes of the directory, and refreshes the gateway of the databases where that changed something. */
+/** Changes of a directory come in bursts, as when a whole department is imported. */
+const gatherMs = 50
+const lookEveryMs = 5_000
+const everything = ''
+
+/**
+ * Enforces anew after a change of the directory, and refreshes the gateway where that changed something: a user removed
+ * from a group loses the rights that came with it. It acts on notifications, and looks now and then in case they do not
+ * arrive.
+ */
 export function openFollower(
   { database, tenantId, source, enforcement, log }: FollowerParts,
   refresh: (databaseId: string) => Promise<void>,
-): DirectoryFollower {
-  return new DirectoryFollower({
-    readRevision: () => readRevision(database.sql, tenantId),
-    findConcerned: () => source.findConcerned(),
-    follow: async (id) => {
-      if (await enforcement.follow(id)) await refresh(id)
+) {
+  const jobs = new CoalescedJobs(gatherMs, (databaseId, err) =>
+    log.warn({ databaseId, err }, 'a change of the directory could not be followed'),
+  )
+  let seen = -1
+  const follow = async (id: string) => {
+    if (await enforcement.follow(id)) await refresh(id)
+  }
+  /** A failure in a database is written to its state and retried there. */
+  const look = async () => {
+    const revision = await readRevision(database.sql, tenantId)
+    for (const id of await source.findConcerned()) jobs.request(id, () => follow(id))
+    seen = revision
+  }
+  const hear = () => jobs.request(everything, look)
+  const tick = async () => {
+    if ((await readRevision(database.sql, tenantId)) !== seen) hear()
+  }
+  // The service's own database may be away; others say so.
+  const ticker = setInterval(() => void tick().catch(() => {}), lookEveryMs).unref()
+  return {
+    /** Something may have changed. */
+    hear,
+    async close(): Promise<void> {
+      clearInterval(ticker)
+      await jobs.close()
     },
-    log,
-  })
+  }
 }

@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Logger } from 'pino'
 import type { Database } from '../../db/database.ts'
 import type { Place } from '../../db/database-url.ts'
 import type { Sql } from '../../db/sql.ts'
@@ -8,41 +7,27 @@ import { Unfit } from '../explain-failure.ts'
 import type { Statement } from '../model.ts'
 import type { Policy, Proposal } from '../policy.ts'
 import { takeTurn } from '../turn.ts'
-import { Connections, type Examiner } from './connections.ts'
+import { Connections } from './connections.ts'
 import type { LoginKeeper, LoginNeeds, LoginOutcome } from './login-port.ts'
 import { PolicyReader } from './policy-reader.ts'
-import type { Source } from './source.ts'
 import { Standbys } from './standbys.ts'
-import {
-  type BeforeTurn,
-  type DueDatabase,
-  type Report,
-  type StateStore,
-  unenforcedChange,
-} from './states/state-store.ts'
-import { type Taken, Turns } from './take-turns.ts'
+import { type BeforeTurn, type DueDatabase, type Report, unenforcedChange } from './states/state-store.ts'
+import { type Taken, type TurnNeeds, Turns } from './take-turns.ts'
 import { CatalogWatch, readSeen } from './watch-catalogs.ts'
 
-interface ControllerOptions {
-  readonly source: Source
+interface ControllerOptions extends TurnNeeds {
   readonly openLogins: (needs: LoginNeeds) => LoginKeeper
-  readonly states: StateStore
-  readonly preflight: Examiner
-  readonly log: Logger
   readonly timing: {
     readonly auditSeconds: number
     /** So long a session may hold a lock against enforcement. */
     readonly lockLimitSeconds: number
   }
-  onDrift?(databaseId: string, steps: number): void
   /** For what is found out about a database after a turn, which waits for none of it. */
-  afterTurn?(databaseId: string, hasChanged: boolean): Promise<void>
+  afterTurn?(databaseId: string, hasChanged: boolean): void
 }
 
 /** Changes of a catalog come in bursts: one look is enough for all of one. */
 const gatherMs = 100
-/** Changes come one after the other: containment is looked at once these are made. */
-const containmentMs = 1_500
 const tickMs = 1_000
 
 /** Keeps databases as their policies say: at once after a change, and again and again after that. */
@@ -54,9 +39,6 @@ export class Controller {
   readonly #policies: PolicyReader
   readonly standbys: Standbys
   readonly #audits: CoalescedJobs
-  readonly #looks: CoalescedJobs
-  /** Databases that a turn has changed since the last look. */
-  readonly #changed = new Set<string>()
   readonly #catalogs: CatalogWatch
   readonly #queue = new TurnQueue<Taken>()
   readonly #turns: Turns
@@ -71,7 +53,6 @@ export class Controller {
     const warn = (databaseId: string, err: unknown) =>
       log.warn({ databaseId, err }, 'a masked database could not be looked at')
     this.#audits = new CoalescedJobs(gatherMs, warn)
-    this.#looks = new CoalescedJobs(containmentMs, warn)
     const audit = (databaseId: string) => this.#audit(databaseId)
     const auditEveryMs = this.#auditEveryMs
     const connections = new Connections(source, options.preflight, (databaseId) => {
@@ -118,7 +99,7 @@ export class Controller {
     clearTimeout(this.#timer)
     this.#turns.close()
     await this.#round
-    await Promise.all([this.#audits.close(), this.#looks.close()])
+    await this.#audits.close()
     await Promise.all([this.standbys.close(), this.#connections.close()])
   }
 
@@ -257,11 +238,7 @@ export class Controller {
     let known: BeforeTurn | undefined = await this.#options.states.readBeforeTurn(databaseId)
     const turn = this.#queue.request(`${databaseId} ${known.binding}`, asked, async (occasion) => {
       const taken = await this.#turns.take(databaseId, occasion, known)
-      if (taken.hasChanged) this.#changed.add(databaseId)
-      // A look that waits already is one for this turn, too.
-      this.#looks.request(databaseId, async () =>
-        this.#options.afterTurn?.(databaseId, this.#changed.delete(databaseId)),
-      )
+      this.#options.afterTurn?.(databaseId, taken.hasChanged)
       return taken
     })
     // A turn that has waited reads it anew.

@@ -20,11 +20,15 @@ import * as judge from './states/judge-unfinished.ts'
 import type { BeforeTurn, Report, StateStore } from './states/state-store.ts'
 import { type CatalogWatch, readActivity } from './watch-catalogs.ts'
 
-interface Parts {
+export interface TurnNeeds {
   readonly source: Source
   readonly states: StateStore
   readonly preflight: Examiner
   readonly log: Logger
+  onDrift?(databaseId: string, steps: number): void
+}
+
+interface Parts extends TurnNeeds {
   readonly logins: LoginKeeper
   readonly connections: Connections
   readonly policies: PolicyReader
@@ -35,7 +39,6 @@ interface Parts {
   readonly lockLimitMs: number
   readonly audit: (databaseId: string) => void
   readonly auditAfter: (databaseId: string, ms: number) => void
-  readonly onDrift?: ((databaseId: string, steps: number) => void) | undefined
 }
 
 /** What a turn leaves. */
@@ -48,7 +51,6 @@ export interface Taken {
 interface Turn {
   readonly database: Database
   readonly databaseId: string
-  readonly occasion: Occasion
   /** Of the policy, from before the turn. */
   readonly lastChange: number | null
   readonly settled: SettledLogins
@@ -104,7 +106,7 @@ export class Turns {
   }
 
   async #enforce(databaseId: string, occasion: Occasion, known?: BeforeTurn): Promise<Taken> {
-    const { states, connections, catalogs } = this.#parts
+    const { states, connections, catalogs, logins, policies, log } = this.#parts
     const { lastChange, notes: stored, binding } = known ?? (await states.readBeforeTurn(databaseId))
     const database = await connections.openFit(databaseId, binding)
     catalogs.forget(databaseId)
@@ -113,31 +115,31 @@ export class Turns {
       return nothing
     }
     const before = this.#enforced.get(databaseId)
-    const [activity, logins] = await Promise.all([
+    const [activity, settling] = await Promise.all([
       // After a change a full look comes in any case.
       occasion === 'change' ? null : readActivity(database.sql),
       // An error with login roles must not keep tables from being masked: it is thrown after that.
-      this.#parts.logins.settle(database, databaseId).catch((error: unknown) => ({ error })),
+      logins.settle(database, databaseId).catch((error: unknown) => ({ error })),
     ])
-    const own = 'error' in logins ? undefined : logins
+    const own = 'error' in settling ? undefined : settling
     const settled = own ?? noLogins
     // A look at some tables would not see the others that are not masked.
     const isUnmasked = stored.some(({ code }) => code === 'NotMasked')
     const isPartial = occasion === 'change' && own?.changed === 0 && !isUnmasked
-    const turn: Turn = { database, databaseId, occasion, lastChange, settled, startedAt: Date.now() }
-    const readPolicy = (sql: Sql) => this.#parts.policies.read(sql, databaseId, own)
-    const result = await takeTurn(
-      database,
-      readPolicy,
-      this.#chooseOptions(turn, isPartial ? before : undefined),
-    )
+    const turn: Turn = { database, databaseId, lastChange, settled, startedAt: Date.now() }
+    const readPolicy = (sql: Sql) => policies.read(sql, databaseId, own)
+    const options = this.#chooseOptions(turn, isPartial ? before : undefined)
+    const result = await takeTurn(database, readPolicy, options)
     if (result.unfinished.length === 0) this.#enforced.set(databaseId, result)
     else this.#enforced.delete(databaseId)
     await this.#recordPlace(databaseId, result)
     const { snapshot } = result
     const drifted = occasion === 'audit' && isDrift(before, settled, result)
     const { report, isOpen } = await this.#finish(turn, result, stored, drifted)
-    if (drifted) this.#tellDrift(databaseId, result)
+    if (drifted) {
+      log.warn({ databaseId, steps: result.steps.map(({ why }) => why) }, 'drift repaired')
+      this.#parts.onDrift?.(databaseId, result.steps.length)
+    }
     const hasChanged = occasion === 'change' || result.steps.length > 0
     const isCounted = report !== undefined && !isOpen && database.primary() === undefined && !hasChanged
     catalogs.watch(databaseId, {
@@ -146,7 +148,7 @@ export class Turns {
       quiet: isCounted && activity !== null && lastChange !== null ? { activity, lastChange } : null,
       needsLook: report !== undefined && hasChanged,
     })
-    if ('error' in logins) throw logins.error
+    if ('error' in settling) throw settling.error
     return { report, hasChanged }
   }
 
@@ -213,11 +215,6 @@ export class Turns {
     log.warn({ databaseId, reason }, 'some relations could not be enforced')
     await states.writeFailure(databaseId, judgement.state ?? 'Pending', reason, notes)
     return { isOpen, report: undefined }
-  }
-
-  #tellDrift(databaseId: string, { steps }: TurnResult): void {
-    this.#parts.log.warn({ databaseId, steps: steps.map(({ why }) => why) }, 'drift repaired')
-    this.#parts.onDrift?.(databaseId, steps.length)
   }
 
   /** For a restore of the database, and for servers that hold it. */

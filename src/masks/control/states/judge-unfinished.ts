@@ -5,7 +5,6 @@ import type { Unfinished } from '../../plan/model.ts'
 import { statementToEnd } from '../../sessions/holder.ts'
 import type { TurnResult } from '../../turn.ts'
 import { type Blocker, describeBlocker } from '../sessions/in-the-way.ts'
-import { capNotes, joinReasons } from './cap-notes.ts'
 
 export interface Judgement {
   /** Null: the policy is enforced, apart from what the notes say. */
@@ -129,4 +128,32 @@ export function noteForeignServer({ host, port }: Place): Note {
     'Correct the host of the binding; if it is this cluster, made anew, send the binding again.',
   ].join(' ')
   return { code: 'ForeignServer', target, message }
+}
+
+/** Notes of one code that are told in full. A masked role can cause thousands, of views for example. */
+const mostOfCode = 20
+
+/** Keeps the first notes of each code, and counts the rest in one more: a flood of one kind hides no other. */
+export function capNotes(notes: readonly Note[]): Note[] {
+  const counts = new Map<Note['code'], number>()
+  const kept = notes.filter(({ code }) => {
+    const count = (counts.get(code) ?? 0) + 1
+    counts.set(code, count)
+    return count <= mostOfCode
+  })
+  const rests = [...counts].map(([code, count]) => ({ code, rest: count - mostOfCode }))
+  return [...kept, ...rests.filter(({ rest }) => rest > 0).map(countRest)]
+}
+
+function countRest({ code, rest }: { readonly code: Note['code']; readonly rest: number }): Note {
+  return { code, target: `${rest} more`, message: `${rest} more notes of this kind are not listed.` }
+}
+
+const mostSentences = 10
+
+/** Joins sentences to a reason, and counts those that are left out. */
+export function joinReasons(sentences: readonly string[]): string {
+  const rest = sentences.length - mostSentences
+  const more = rest > 0 ? [`${rest} more are not listed.`] : []
+  return [...sentences.slice(0, mostSentences), ...more].join(' ')
 }

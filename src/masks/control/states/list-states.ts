@@ -1,4 +1,6 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Sql } from '../../../db/sql.ts'
+import { countOf } from '../../../kernel/count-of.ts'
 import {
   type EnforcementState,
   enforcementStates,
@@ -53,4 +55,67 @@ export async function findMaskedPlaces(
     select distinct m.place from masked_place m join (${bound(sql)}) d on d.id = m.database_id
     where m.place = any(${places}::text[])`
   return rows.map(({ place }) => place)
+}
+
+const unchecked = 'The database has not been checked since the service was restored from a backup.'
+const pollMs = 100
+
+/** After a restore: no state counts until the database was looked at again, which is due at once. */
+export async function markUnchecked(tx: Sql, bound: BoundDatabases): Promise<void> {
+  await tx`
+    insert into enforcement_state as s (database_id, state, reason, checked_at)
+    select id, 'Pending', ${unchecked}, to_timestamp(0) from (${bound(tx)}) d
+    on conflict (database_id) do update set state = excluded.state, reason = excluded.reason, since = now(),
+      checked_at = excluded.checked_at, next_check_at = now(), failures = 0`
+}
+
+/** How many bound databases were not looked at since the restore. */
+async function countUnchecked(sql: Sql, bound: BoundDatabases, restoredAt: Date): Promise<number> {
+  const [row] = await sql<{ count: number }[]>`
+    select count(*)::int as count from (${bound(sql)}) d
+    join enforcement_state s on s.database_id = d.id where s.checked_at < ${restoredAt}`
+  return row?.count ?? 0
+}
+
+export interface ChecksAfterRestore {
+  /** Databases that are not checked yet; null: all are, or nothing was restored. */
+  describe(): string | null
+  /** Resolves when every bound database was looked at, whatever was found there. */
+  settled(): Promise<void>
+}
+
+/** The checks that a restored service waits for before its gateway opens. */
+export function expectChecks(sql: Sql, bound: BoundDatabases, restoredAt: Date | null): ChecksAfterRestore {
+  let left = restoredAt === null ? 0 : Number.POSITIVE_INFINITY
+  return {
+    describe() {
+      if (left === 0) return null
+      const how = Number.isFinite(left) ? countOf(left, 'database') : 'the databases'
+      return `the masks of ${how} have not been checked since the restore; the gateway is closed`
+    },
+    async settled() {
+      if (restoredAt === null) return
+      for (;;) {
+        left = await countUnchecked(sql, bound, restoredAt).catch(() => left)
+        if (left === 0) return
+        await pause(pollMs)
+      }
+    },
+  }
+}
+
+/** Has every bound database looked at soon. Returns the time of the request, on the clock of the store. */
+export async function requestChecks(sql: Sql): Promise<Date> {
+  await sql`update enforcement_state set next_check_at = now()`
+  const [row] = await sql<{ at: Date }[]>`select clock_timestamp() as at`
+  if (!row) throw new Error('the store did not answer')
+  return row.at
+}
+
+/** Bound databases that were not enforced since a moment. */
+export async function listUnenforced(sql: Sql, bound: BoundDatabases, since: Date): Promise<string[]> {
+  const rows = await sql<{ id: string }[]>`
+    select d.resource_id as id from (${bound(sql)}) d left join enforcement_state s on s.database_id = d.id
+    where s.enforced_at is null or s.enforced_at < ${since} order by d.key`
+  return rows.map(({ id }) => id)
 }
