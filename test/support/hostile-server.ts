@@ -41,6 +41,8 @@ export async function startScramServer({ rounds, times }: { rounds: number | str
         socket.on('data', (bytes) => {
           own += bytes.toString('latin1').split('c=biws').length - 1
           proofs = Math.max(proofs, own)
+          // Who was asked once waits for an answer.
+          if (times === 1 && own === 1) socket.end()
         })
         const [, nonce = ''] = /r=([^,]+)$/.exec(first.toString('latin1')) ?? []
         const salt = Buffer.alloc(16).toString('base64')
