@@ -48,8 +48,11 @@ export const nameRoles = ({ roleNames }: Pick<Roles, 'roleNames'>, oids: readonl
     return oid === 0 ? ['PUBLIC'] : name === undefined ? [] : [quoteIdentifier(name)]
   })
 
-/** The role that a statement about the relation runs as, where the binding is no member that inherits. */
-export const actorOf = ({ acting, ownerName }: Relation) => (acting === 'as owner' ? ownerName : undefined)
+/**
+ * The role that a statement about the relation runs as. Also where the binding may not be that role: by itself, it
+ * would get a warning alone for what it revokes from a role that it inherits from, before PostgreSQL 16.
+ */
+export const actorOf = ({ acting, ownerName }: Relation) => (acting === 'directly' ? undefined : ownerName)
 
 /** A relation, or a twin with its columns. */
 export const targetOf = (relation: Relation, why: string): GrantTarget => ({
