@@ -3,9 +3,10 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { findVerdicts } from '../src/containment/find-verdicts.ts'
+import { judgeRoles } from '../src/containment/judge-roles.ts'
 import { openDatabase } from '../src/db/database.ts'
 import { startEmbedded } from '../src/db/embedded.ts'
+import { readConsistently } from '../src/db/read-consistently.ts'
 import { median } from './median.ts'
 
 const [roles, tables, rounds] = [10_000, 1_000, 9]
@@ -57,7 +58,9 @@ try {
       'auditor'::regrole::oid::int8 as exempt, (select oid::int8 from pg_roles where rolname = current_user) as self`
   if (!facts) throw new Error('nothing was filled in')
   const judge = () =>
-    findVerdicts(database, async () => ({ ...facts, exempt: [facts.exempt], twinOwners: [], logins: [] }))
+    readConsistently(database, (sql) =>
+      judgeRoles(sql, { ...facts, exempt: [facts.exempt], twinOwners: [], logins: [] }),
+    )
   const times: Record<'plain' | 'verdicts', number[]> = { plain: [], verdicts: [] }
   let open = 0
   let count = 0

@@ -1,8 +1,9 @@
 import type { Logger } from 'pino'
-import { findVerdicts } from './containment/find-verdicts.ts'
+import { judgeRoles } from './containment/judge-roles.ts'
 import type { Look } from './contracts/inspection.ts'
 import type { Verdict } from './contracts/verdict.ts'
 import type { Database } from './db/database.ts'
+import { readConsistently } from './db/read-consistently.ts'
 import type { Sql } from './db/sql.ts'
 import { createInspector } from './findings/inspection/inspector.ts'
 import { readMaskFacts } from './findings/inspection/read-mask-facts.ts'
@@ -34,9 +35,9 @@ export function openInspection({ store, source, enforcement, log }: Parts) {
     claimantOf: (id) => source.claimantOf(id),
   })
   const judge = async (id: string, bound: Database, proposed?: Proposal): Promise<Verdict[]> => {
-    const found = await findVerdicts(bound, async (tx) => {
+    const found = await readConsistently(bound, async (tx) => {
       const policy = await enforcement.readPolicy(id, proposed, tx)
-      return readMaskFacts(tx, id, policy, proposed === undefined)
+      return judgeRoles(tx, await readMaskFacts(tx, id, policy, proposed === undefined))
     })
     // Owners of twins of other databases, which have no rights here.
     const verdicts = found.filter((one) => one.canLogIn || !one.contained || !isTwinOwnerName(one.role))

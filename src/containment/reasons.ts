@@ -132,19 +132,16 @@ const predefined: Readonly<Record<string, string>> = {
   pg_execute_server_program: 'runs programs as the server',
   pg_maintain: 'locks every table, and chooses when owners run code',
   pg_read_all_stats: 'sees the queries of others with their values',
+  pg_signal_backend: 'ends the sessions of this service',
 }
-
-/** Where the binding is a superuser, PostgreSQL lets no other role end its sessions. */
-const ending = { pg_signal_backend: 'ends the sessions of this service' }
 
 export function findAttributes({ graph, version, self, trusted }: Scene): Found[] {
   const found = (code: string, holder: number, by: string | null = null): Found[] =>
     trusted.has(holder) ? [] : [{ code, holder, object: '', by }]
-  const powers: Readonly<Record<string, string>> = graph.roles.get(self)?.superuser
-    ? predefined
-    : { ...predefined, ...ending }
+  // PostgreSQL lets no other role end the sessions of a superuser.
+  const isSafe = graph.roles.get(self)?.superuser
   return [...graph.roles.values()].flatMap(({ oid, name, superuser, replication, createRole }) => {
-    const power = powers[name]
+    const power = name === 'pg_signal_backend' && isSafe ? undefined : predefined[name]
     // The first superuser cannot stop being one.
     if (superuser) return found('Superuser', oid, oid === 10 ? 'bootstrap' : null)
     if (power !== undefined) return found('Predefined', oid, power)

@@ -31,7 +31,7 @@ export async function readRoleGraph(sql: Sql): Promise<RoleGraph> {
       select oid::int8 as oid, rolname::text as name, rolcanlogin as "canLogIn", rolsuper as superuser,
         rolreplication as replication, rolcreaterole as "createRole",
         current_setting('server_version_num')::int as version
-      from pg_catalog.pg_roles`,
+      from pg_catalog.pg_roles order by not rolcanlogin, rolname`,
     sql<Membership[]>`
       select m.roleid::int8 as role, m.member::int8 as member, g.rolname::text as grantor
       from pg_catalog.pg_auth_members m left join pg_catalog.pg_roles g on g.oid = m.grantor

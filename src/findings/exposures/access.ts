@@ -68,27 +68,26 @@ const notMasked = kind<{ relation: Scene['unmanaged'][number]; roles: readonly s
       return { relation, roles: relation.hasRules && readers.length === 0 ? scene.watched : readers }
     }),
   describe: ({ relation, roles }, scene) => {
-    const owner = quoteIdentifier(relation.owner)
-    const own = quoteIdentifier(scene.self)
-    const changeOwner = `ALTER ${relation.kind.toUpperCase()} ${relation.name} OWNER TO ${own}`
+    const { kind: own, name, hasRules } = relation
+    const [owner, self] = [quoteIdentifier(relation.owner), quoteIdentifier(scene.self)]
     const blame = `the role of the binding cannot act for its owner ${owner}: ${list(roles)} read it raw.`
-    if (relation.kind === 'view')
-      return {
-        objects: [relation],
-        explanation: [
-          `It reads masked columns with the rights of ${owner}, and ${blame}`,
-          'Revoke it, or give it to an owner of the masked tables: it has a masked twin then.',
-        ],
-        remedy: relation.remedy,
-      }
     // A member of a superuser can do all that it can.
-    const canJoin = relation.hasRules && !scene.roles.get(relation.owner)?.superuser
+    const canJoin = hasRules && !scene.roles.get(relation.owner)?.superuser
+    const change = canJoin
+      ? `GRANT ${owner} TO ${self}`
+      : `ALTER ${own.toUpperCase()} ${name} OWNER TO ${self}`
+    const words = {
+      table: [`A rule masks it, but ${blame}`],
+      copy: [`It was filled from masked columns, and ${blame}`, 'Drop it, or change its owner.'],
+      view: [
+        `It reads masked columns with the rights of ${owner}, and ${blame}`,
+        'Revoke it, or give it to an owner of the masked tables: it has a masked twin then.',
+      ],
+    }
     return {
       objects: [relation],
-      explanation: relation.hasRules
-        ? [`A rule masks it, but ${blame}`]
-        : [`It was filled from masked columns, and ${blame}`, 'Drop it, or change its owner.'],
-      remedy: canJoin ? `GRANT ${owner} TO ${own}` : changeOwner,
+      explanation: words[own === 'view' ? own : hasRules ? 'table' : 'copy'],
+      remedy: own === 'view' ? relation.remedy : change,
     }
   },
 })

@@ -2,17 +2,15 @@ import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
 import { type AclEntry, type ExposureKind, kind } from './exposure.ts'
 import { aclEntries, revokeFrom } from './grantees.ts'
 
-interface PublicationRow {
-  readonly oid: number
-  readonly keys: readonly number[]
-  readonly name: string
-  readonly all: boolean
-  readonly schema: string
-  readonly listed: boolean
-}
-
 /** A published column arrives raw at every subscriber. */
-const publication = kind<PublicationRow>({
+const publication = kind<{
+  oid: number
+  keys: number[]
+  name: string
+  all: boolean
+  schema: string
+  listed: boolean
+}>({
   code: 'Publication',
   severity: 'medium',
   meaning: 'subscribers get raw values',
@@ -122,12 +120,7 @@ const missingValue = kind<{ oid: number; keys: readonly number[] }>({
 })
 
 /** A sequence tells the newest value that it gave: by itself, by pg_sequences, or by the next one. */
-const sequenceValues = kind<{
-  oid: number
-  keys: readonly number[]
-  sequence: string
-  acl: readonly AclEntry[]
-}>({
+const sequenceValues = kind<{ oid: number; keys: number[]; sequence: string; acl: AclEntry[] }>({
   code: 'SequenceValues',
   severity: 'low',
   meaning: 'a role reads the newest value of a masked column from its sequence',

@@ -1,7 +1,7 @@
 import type { NamedObject } from '../../contracts/inspection.ts'
 import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
 import {
-  type AclEntry,
+  type DefinerFacts,
   type ExposureKind,
   type Findings,
   kind,
@@ -13,18 +13,12 @@ import { listReaders, revokeFrom } from './grantees.ts'
 import { searchPath, triggerText, usesRow } from './routine-paths.ts'
 import { readersOf } from './routines.ts'
 
-interface DefinerRow extends Routine {
-  readonly signature: string
-  readonly acl: readonly AclEntry[]
-  readonly relationName: string | undefined
-}
-
 /**
  * SECURITY DEFINER functions run with the rights of their owner. Those that name a masked relation, or call a function
  * that does, are found by what PostgreSQL records of their bodies, or in their text; those that put SQL together when
  * they run could name any.
  */
-const definerFunction = kind<DefinerRow>({
+const definerFunction = kind<Routine & DefinerFacts & { relationName: string | undefined }>({
   code: 'SecurityDefinerFunction',
   severity: 'medium',
   meaning: 'a SECURITY DEFINER function reads masked data with the rights of its owner',
@@ -60,14 +54,8 @@ function isDynamic({ language, text, isCut }: Routine): boolean {
 /** Views that show raw values with the rights of their owners, and that the role of the binding may not manage. */
 const listUnmanagedViews = ({ unmanaged }: Scene) => unmanaged.filter(({ kind: own }) => own === 'view')
 
-interface TriggerRow extends Findings {
-  readonly relation: MaskedRelation
-  readonly name: string
-  readonly routine: string
-}
-
 /** A trigger gets whole rows, raw, and may write them where every role can read them. */
-const trigger = kind<TriggerRow>({
+const trigger = kind<Findings & { relation: MaskedRelation; name: string; routine: string }>({
   code: 'Trigger',
   severity: 'medium',
   meaning: 'a trigger gets raw rows, and may put them elsewhere',
@@ -103,15 +91,8 @@ function removeFrom({ kind, name: relation }: NamedObject, what: 'TRIGGER' | 'RU
     : `ALTER TABLE ${relation} DISABLE ${what} ${own}`
 }
 
-interface RuleRow extends Findings {
-  readonly rule: string
-  readonly schema: string
-  readonly name: string
-  readonly kind: string
-}
-
 /** A rule rewrites statements of roles; its own part runs with the rights of the relation's owner. */
-const rewriteRule = kind<RuleRow>({
+const rewriteRule = kind<Findings & { rule: string; schema: string; name: string; kind: string }>({
   code: 'RewriteRule',
   severity: 'medium',
   meaning: 'a rule gets raw rows, and may put them elsewhere',
@@ -188,17 +169,16 @@ const rowPolicy = kind<PolicyRow & { roles: readonly string[] }>({
     })
   },
   describe: ({ relation, column, name, isChosen }, { listed, roles }) => {
+    const chosen = 'By a setting, a function or another relation the reader may choose what to compare with.'
     const kept = [...new Set([relation.owner, ...listed.filter((role) => roles.has(role))])]
     return {
       severity: isChosen ? 'high' : 'low',
       objects: [{ kind: 'policy', name: quoteIdentifier(name) }, relation],
       explanation: [
         `The policy reads the masked column ${column.name}: which rows a reader sees tells about its values.`,
-        isChosen
-          ? 'By a setting, a function or another relation the reader may choose what to compare with.'
-          : '',
+        ...(isChosen ? [chosen] : []),
         'Better than the remedy, which hides these rows from masked roles: compare a column without a mask.',
-      ].filter((text) => text !== ''),
+      ],
       remedy: `ALTER POLICY ${quoteIdentifier(name)} ON ${relation.name} TO ${kept.map(quoteIdentifier).join(', ')}`,
     }
   },

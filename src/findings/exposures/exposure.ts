@@ -50,7 +50,6 @@ export interface Routine {
   readonly owner: string
   readonly kind: 'function' | 'procedure'
   readonly language: string
-  readonly definer: boolean
   /** Its first part, where it is long; empty for a body in standard SQL, and where all texts together are too long. */
   readonly text: string
   readonly isCut: boolean
@@ -65,7 +64,7 @@ export interface Routine {
   readonly definerOf: DefinerFacts | null
 }
 
-interface DefinerFacts {
+export interface DefinerFacts {
   readonly signature: string
   /** Of EXECUTE. */
   readonly acl: readonly AclEntry[]

@@ -95,16 +95,8 @@ export async function setScene(
 }
 
 function describeRelation(relation: Relation, hidden: ReadonlySet<number>): MaskedRelation {
-  const { oid, kind, schema, name, ownerName: owner, columns } = relation
-  return {
-    ...{
-      oid,
-      kind,
-      owner,
-      name: quoteQualified(schema, name),
-      bareName: name,
-      hasRules: !kind.endsWith('view'),
-    },
-    hidden: columns.filter(({ number }) => hidden.has(number)),
-  }
+  const { kind, schema, name: bareName, ownerName: owner, columns } = relation
+  const names = { name: quoteQualified(schema, bareName), bareName, owner }
+  const shown = columns.filter(({ number }) => hidden.has(number))
+  return { ...relation, ...names, hidden: shown, hasRules: !kind.endsWith('view') }
 }

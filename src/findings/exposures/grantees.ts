@@ -12,26 +12,20 @@ export function aclEntries(sql: Sql, acl: Query<Row[]>, privileges: readonly str
 
 /** The grantees that are to see masks; null: there are none. Owners need no grant. */
 export function findMaskedGrantees(scene: Scene, acl: readonly AclEntry[], owner: string): Grantees | null {
-  const { ours, exempt, keepersOf } = scene
-  const concerned = acl.filter(
-    ({ grantee }) =>
-      grantee === null || !(grantee === owner || ours.includes(grantee) || exempt.has(grantee)),
-  )
-  const roles = listReaders(
-    scene,
-    owner,
-    concerned.map(({ grantee }) => grantee),
-  )
+  const isTrusted = (role: string) => role === owner || scene.ours.includes(role) || scene.exempt.has(role)
+  const concerned = acl.filter(({ grantee }) => grantee === null || !isTrusted(grantee))
+  const holders = concerned.map(({ grantee }) => grantee)
+  const roles = listReaders(scene, owner, holders)
   if (roles.length === 0) return null
   const ofPublic = concerned.filter(({ grantee }) => grantee === null)
   const list = (entries: readonly AclEntry[]) =>
     [...new Set(entries.map(({ privilege }) => privilege))].sort()
-  const names = concerned.map(({ grantee }) => (grantee === null ? 'PUBLIC' : quoteIdentifier(grantee)))
+  const names = holders.map((holder) => (holder === null ? 'PUBLIC' : quoteIdentifier(holder)))
   return {
     list: [...new Set(names)].join(', '),
     privileges: list(concerned),
     ofPublic: list(ofPublic),
-    keepers: ofPublic.length > 0 ? keepersOf(owner) : [],
+    keepers: ofPublic.length > 0 ? scene.keepersOf(owner) : [],
     roles,
   }
 }

@@ -11,7 +11,7 @@ import { ownPath } from './routines.ts'
  */
 export const searchPath = kind<{
   reason: PathReason
-  routines: readonly string[]
+  routines: string[]
   remedy: string
   roles: readonly string[]
 }>({
@@ -111,21 +111,6 @@ function splitPath(setting: string): string[] {
     .filter((name) => name !== '')
 }
 
-interface UsedRoutine extends TextRoutine {
-  readonly oid: number
-  /** The function of a trigger in PL/pgSQL, unless it has tables of rows. */
-  readonly text: string | null
-}
-
-/**
- * Functions in text that PostgreSQL calls with raw values in the session of the role that reads or writes: of what
- * belongs to masked relations, through operators, types and other functions.
- */
-async function readUses(scene: Scene): Promise<TextRoutine[]> {
-  const used = await readUsed(scene)
-  return used.filter(({ oid, text }) => usesRow(text, scene.byOid.get(oid)))
-}
-
 /**
  * False where a trigger's function uses columns of the row that have no mask, or returns it, and nothing else of the
  * row.
@@ -149,10 +134,15 @@ export function triggerText(sql: Sql) {
   return sql`case when l.lanname = 'plpgsql' and pg_catalog.length(p.prosrc) <= ${mostText} then p.prosrc end`
 }
 
-async function readUsed({ sql, version, masked, hidden }: Scene): Promise<UsedRoutine[]> {
+/**
+ * Functions in text that PostgreSQL calls with raw values in the session of the role that reads or writes: of what
+ * belongs to masked relations, through operators, types and other functions.
+ */
+async function readUses({ sql, version, masked, hidden, byOid }: Scene): Promise<TextRoutine[]> {
   const oids = masked.filter(({ kind: own }) => own !== 'view').map(({ oid }) => oid)
   const classes = (names: string) => names.split(' ').map((name) => `pg_catalog.pg_${name}`)
-  return await sql<UsedRoutine[]>`
+  // `text`: of the function of a trigger in PL/pgSQL, unless it has tables of rows.
+  const used = await sql<(TextRoutine & { oid: number; text: string | null })[]>`
     with recursive hidden as materialized (
       select relation, number from unnest(${hidden.oids}::oid[], ${hidden.numbers}::int4[]) h(relation, number)
     ), part as (
@@ -197,4 +187,5 @@ async function readUsed({ sql, version, masked, hidden }: Scene): Promise<UsedRo
     join pg_catalog.pg_namespace n on n.oid = p.pronamespace and n.nspname !~ '^(pg_|information_schema$)'
     left join pg_catalog.pg_trigger g on g.oid = f.part
     ${version >= 140000 ? sql`where p.prosqlbody is null` : sql``} order by 2, 1`
+  return used.filter(({ oid, text }) => usesRow(text, byOid.get(oid)))
 }

@@ -26,7 +26,7 @@ export async function readRoutines(
   return await sql<Routine[]>`
     select p.oid::int8 as id, p.proname::text as "bareName", n.nspname::text as schema, o.rolname::text as owner,
       case p.prokind when 'p' then 'procedure' else 'function' end as kind, l.lanname::text as language,
-      p.prosecdef as definer, ${isText} as "isText", ${sql.unsafe(ownPath)} as path,
+      ${isText} as "isText", ${sql.unsafe(ownPath)} as path,
       case when m.is_read then pg_catalog.left(p.prosrc, ${mostText}) else '' end as text,
       not m.is_read or ${size} > ${mostText} as "isCut",
       ${dependsOn('pg_catalog.pg_class')} as reads, ${dependsOn('pg_catalog.pg_proc')} as calls,

@@ -35,12 +35,10 @@ export async function findImpact(
     const sessions = await readSessions(sql, sql`a.usename = any(${names}::text[]::name[])`)
     const roles = names.map(
       (role): RoleImpact => ({
-        ...{
-          role,
-          canLogIn: canLogIn(scene.roles, role),
-          relations: relations(role),
-          functions: functions(role),
-        },
+        role,
+        canLogIn: canLogIn(scene.roles, role),
+        relations: relations(role),
+        functions: functions(role),
         sessions: sessions.filter((session) => session.role === role),
       }),
     )
@@ -94,15 +92,12 @@ async function readSessions(sql: Sql, which: Fragment): Promise<LiveSession[]> {
 }
 
 async function readFunctions(scene: Scene, roles: readonly string[]) {
-  const { sql, routines } = scene
-  const readers = readersOf(scene)
-  const definers = new Map(routines.filter(({ id }) => readers.has(id)).map((one) => [one.id, one.definer]))
-  const rows = await sql<{ role: string; id: number; name: string }[]>`
-    select r.rolname::text as role, p.id, pg_catalog.left(p.id::oid::regprocedure::text, ${longestSignature}) as name
-    from unnest(${[...definers.keys()]}::int8[]) as p(id)
-    join pg_catalog.pg_roles r on r.rolname = any(${roles}::text[])
-    where pg_catalog.has_function_privilege(r.oid, p.id::oid, 'EXECUTE') order by 1, 2`
-  return rows.map(({ role, id, name }) => ({ role, name, runsAsOwner: definers.get(id) ?? false }))
+  return await scene.sql<{ role: string; name: string; runsAsOwner: boolean }[]>`
+    select r.rolname::text as role, pg_catalog.left(p.oid::regprocedure::text, ${longestSignature}) as name,
+      p.prosecdef as "runsAsOwner"
+    from pg_catalog.pg_proc p join pg_catalog.pg_roles r on r.rolname = any(${roles}::text[])
+    where p.oid = any(${[...readersOf(scene).keys()]}::oid[])
+      and pg_catalog.has_function_privilege(r.oid, p.oid, 'EXECUTE') order by 1, p.oid`
 }
 
 /** Sessions that `finish` would list and `findSessions` find: an open cursor would go on returning raw rows. */
@@ -113,13 +108,11 @@ async function readWithdrawn(sql: Sql, { snapshot, plan }: TurnResult) {
   const before = header.exemptOids ?? []
   const after = [...wanted.roles]
   const isLosing = before.some((oid) => !after.includes(oid))
-  const sessions = await readSessions(
-    sql,
-    sql`a.usesysid <> all(${after}::int8[]::oid[])
+  const which = sql`a.usesysid <> all(${after}::int8[]::oid[])
       and (${exempt.includes(everybody)} or a.usesysid = any(${[...before]}::int8[]::oid[])
         or ${isLosing} and r.oid is null)
-      and r.rolname is distinct from current_user and r.rolsuper is not true`,
-  )
+      and r.rolname is distinct from current_user and r.rolsuper is not true`
+  const sessions = await readSessions(sql, which)
   return sessions.map((session) => ({ ...session, reason: 'its role loses an exemption' }))
 }
 
@@ -128,13 +121,11 @@ async function readWithdrawn(sql: Sql, { snapshot, plan }: TurnResult) {
  * on reading.
  */
 async function readOldReaders(sql: Sql, { snapshot, plan }: TurnResult) {
-  const sessions = await readSessions(
-    sql,
-    sql`not coalesce(r.rolsuper or r.rolname = current_user
+  const which = sql`not coalesce(r.rolsuper or r.rolname = current_user
         or r.rolname = any(${listExemptNames(snapshot)}::text[]), false)
       and exists (select from pg_catalog.pg_locks l where l.pid = a.pid and l.granted
-        and l.relation = any(${[...plan.newlyHidden]}::int8[]::oid[]))`,
-  )
+        and l.relation = any(${[...plan.newlyHidden]}::int8[]::oid[]))`
+  const sessions = await readSessions(sql, which)
   return sessions.map((session) => ({ ...session, statement: `SELECT pg_terminate_backend(${session.pid})` }))
 }
 

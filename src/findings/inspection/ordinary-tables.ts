@@ -1,3 +1,4 @@
+import type { ColumnPlace } from '../../contracts/inspection.ts'
 import type { Database } from '../../db/database.ts'
 import type { Fragment } from '../../db/query.ts'
 import type { Sql } from '../../db/sql.ts'
@@ -56,3 +57,6 @@ export function baseType(tx: Tx): Fragment {
 /** Whether the role `r` reads all data. Before 14 there is no role for that. */
 export const readsAll = (sql: Sql): Fragment => sql`exists (select from pg_catalog.pg_roles a
   where a.rolname = 'pg_read_all_data' and pg_catalog.pg_has_role(r.oid, a.oid, 'USAGE'))`
+
+/** What a column is known by. */
+export const keyOf = ({ schema, table, column }: ColumnPlace) => JSON.stringify([schema, table, column])

@@ -8,7 +8,7 @@ import { maskExpression } from '../../masks/plan/expressions.ts'
 import type { Rule } from '../../masks/policy.ts'
 import { findRelations, readRelations } from '../../masks/read/relations.ts'
 import { readStart } from '../../masks/read/start.ts'
-import { glance, lockTimeoutMs } from './ordinary-tables.ts'
+import { glance, keyOf, lockTimeoutMs } from './ordinary-tables.ts'
 import { readRows, type TextRow } from './read-rows.ts'
 
 const longestValue = 500
@@ -38,7 +38,7 @@ export async function preview(
     const masksUnder = (held: readonly Rule[]): Masks =>
       assignMasks(snapshot, held).masks.get(relation.oid) ?? new Map()
     const stored = masksUnder(rules)
-    const own = draft ? masksUnder([...rules.filter((rule) => !isSameColumn(rule, draft)), draft]) : stored
+    const own = draft ? masksUnder([...rules.filter((rule) => keyOf(rule) !== keyOf(draft)), draft]) : stored
     if (!raw && [...stored].some(([column, rule]) => !isSameMask(own.get(column), rule))) return draftRefused
     const columns = relation.columns.map(({ name }) => name)
     const source = await readRows(database, tx, { oid: relation.oid, columns }, top)
@@ -53,10 +53,6 @@ export async function preview(
       rows: rows.map(({ values, raw: beside }) => ({ values, ...(raw && { raw: beside }) })),
     }
   })
-}
-
-function isSameColumn(one: Rule, other: Rule): boolean {
-  return one.schema === other.schema && one.table === other.table && one.column === other.column
 }
 
 function isDraft(own: MaskOf | undefined, stored: MaskOf | undefined): boolean {

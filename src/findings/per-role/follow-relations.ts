@@ -30,9 +30,7 @@ export const anyWrite = -1
 export const anyChange = -2
 
 /** SELECT on any column of the relation. */
-export function anyColumn(oid: number): string {
-  return `${oid}/0`
-}
+export const anyColumn = (oid: number) => `${oid}/0`
 
 /**
  * The use of one relation reads or changes another one: by a view, rule or policy; a TOAST table has its values;

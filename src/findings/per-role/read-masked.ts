@@ -8,15 +8,13 @@ import { exemptions, readRoles } from '../../masks/read/roles.ts'
 import { groupByRole } from '../group-by-role.ts'
 import { readWatched } from './read-watched.ts'
 
-interface ObservedSource {
-  /** The columns that a policy in observe mode would mask; null where the policy is enforced or off. */
-  readObserved(databaseId: string): Promise<readonly ColumnPlace[] | null>
-}
-
-/** The masks of databases as the gateway asks for them. */
+/**
+ * The masks of databases as the gateway asks for them. `readObserved`: the columns that a policy in observe mode would
+ * mask; null where the policy is enforced or off.
+ */
 export function createMaskReader(
   controller: Pick<Controller, 'connect' | 'readPolicy'>,
-  { readObserved }: ObservedSource,
+  { readObserved }: { readObserved(databaseId: string): Promise<readonly ColumnPlace[] | null> },
 ) {
   async function connect(databaseId: string): Promise<Sql> {
     const target = await controller.connect(databaseId)
@@ -51,19 +49,16 @@ const ownSchemas = new Set(['pg_catalog', 'pg_toast'])
 /** Types without an operator by which rows could be grouped. */
 const incomparable = ['json', 'xml', 'point', 'line', 'lseg', 'box', 'path', 'polygon', 'circle', 'jsonpath']
 
-/** Another text with every change of masks, exemptions and rights to what is masked. */
-export async function readGatewayVersion(sql: Sql): Promise<string> {
-  return `${await readMaskVersion(sql)} ${await readGrantVersion(sql)}`
-}
-
 /**
- * Another text as soon as privileges on masked relations or their owners change, memberships in roles, or which roles
- * are superusers or create roles. Relations without a record do not count, such as tables to which only foreign keys
- * lead. It is not a part of the version of the masks, as sessions at standbys end with that.
+ * Another text with every change of masks or exemptions, and as soon as privileges on masked relations or their owners
+ * change, memberships in roles, or which roles are superusers or create roles. Relations without a record do not
+ * count, such as tables to which only foreign keys lead. The second part is none of the version of the masks, as
+ * sessions at standbys end with that.
  */
-async function readGrantVersion(sql: Sql): Promise<string> {
+export async function readGatewayVersion(sql: Sql): Promise<string> {
+  const masks = await readMaskVersion(sql)
   const guard = await findGuard(sql)
-  if (guard === null) return ''
+  if (guard === null) return masks
   const [row] = await sql<{ version: string }[]>`
     select pg_catalog.concat_ws('/',
       (select pg_catalog.concat(count(*), '.', sum(xmin::text::int8)) from pg_catalog.pg_auth_members),
@@ -76,7 +71,7 @@ async function readGrantVersion(sql: Sql): Promise<string> {
       (select sum(pg_catalog.hash_array_extended(a.attacl, (g.oid::int8 << 16) | a.attnum::int8))
         from ${sql(guard)}.relation g join pg_catalog.pg_attribute a on a.attrelid = g.oid
         where a.attnum > 0 and a.attacl is not null)) as version`
-  return row?.version ?? ''
+  return `${masks} ${row?.version}`
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { ColumnPlace, Recommendation } from '../../contracts/inspection.ts'
 import type { Database } from '../../db/database.ts'
 import type { Tx } from '../../db/transaction.ts'
-import { baseType, browsableColumns, glance } from '../inspection/ordinary-tables.ts'
+import { baseType, browsableColumns, glance, keyOf } from '../inspection/ordinary-tables.ts'
 import { readRows, type TextRow } from '../inspection/read-rows.ts'
 import { type Judged, judgeColumn } from './judge-column.ts'
 
@@ -96,8 +96,4 @@ const element = /"((?:[^"\\]|\\.)*)"|[^{},"\\]+/g
 function listElements(text: string): string[] {
   const found = [...text.matchAll(element)].map(([bare, quoted]) => quoted?.replace(/\\(.)/g, '$1') ?? bare)
   return found.filter((one) => one !== 'NULL')
-}
-
-function keyOf({ schema, table, column }: ColumnPlace): string {
-  return JSON.stringify([schema, table, column])
 }

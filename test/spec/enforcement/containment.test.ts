@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, type TestContext } from 'node:test'
-import { judgeRoles } from '../../../src/containment/find-verdicts.ts'
+import { judgeRoles } from '../../../src/containment/judge-roles.ts'
 import type { MaskFacts } from '../../../src/contracts/verdict.ts'
 import type { Tx } from '../../../src/db/transaction.ts'
 import { clause } from '../../support/clause.ts'

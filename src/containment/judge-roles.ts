@@ -1,9 +1,6 @@
 import type { MaskFacts, Reason, Verdict } from '../contracts/verdict.ts'
-import type { Database } from '../db/database.ts'
 import { quoteIdentifier } from '../db/quote.ts'
-import { readConsistently } from '../db/read-consistently.ts'
 import type { Sql } from '../db/sql.ts'
-import type { Tx } from '../db/transaction.ts'
 import { readingRoles } from '../masks/read/roles.ts'
 import type { Found, Scene } from './model.ts'
 import { readOwners } from './queries/relations.ts'
@@ -14,17 +11,9 @@ import { findMembers, readRoleGraph, revokeMemberships } from './role-graph.ts'
 const mostObjects = 100
 const mostNamed = 3
 
-/** The verdict for every role of the server that the policy does not exempt, login roles first. */
-export async function findVerdicts(
-  database: Database,
-  readFacts: (tx: Tx) => Promise<MaskFacts>,
-): Promise<Verdict[]> {
-  return readConsistently(database, async (tx) => judgeRoles(tx, await readFacts(tx)))
-}
-
 /**
- * The same in a transaction whose search path is `pg_catalog`. A superuser has no other reason: these are about
- * privileges.
+ * The verdict for every role of the server that the policy does not exempt, login roles first, in a transaction whose
+ * search path is `pg_catalog`. A superuser has no other reason: these are about privileges.
  */
 export async function judgeRoles(sql: Sql, facts: MaskFacts): Promise<Verdict[]> {
   const [graph, owned] = await Promise.all([readRoleGraph(sql), readOwners(sql, facts)])
@@ -39,12 +28,10 @@ export async function judgeRoles(sql: Sql, facts: MaskFacts): Promise<Verdict[]>
       const isOther = graph.roles.get(oid)?.superuser && group[0]?.code !== 'Superuser'
       if (!isOther) reasons.get(oid)?.push(reason)
     }
-  return [...reasons]
-    .map(([oid, list]): Verdict => {
-      const { name, canLogIn } = graph.roles.get(oid) ?? { name: '', canLogIn: false }
-      return { role: name, canLogIn, contained: list.length === 0, reasons: list }
-    })
-    .sort((one, other) => Number(other.canLogIn) - Number(one.canLogIn) || compare(one.role, other.role))
+  return [...reasons].map(([oid, list]): Verdict => {
+    const { name, canLogIn } = graph.roles.get(oid) ?? { name: '', canLogIn: false }
+    return { role: name, canLogIn, contained: list.length === 0, reasons: list }
+  })
 }
 
 /** Where nothing is masked there is nothing to contain. */
@@ -57,7 +44,6 @@ async function findAll(scene: Scene, owned: readonly Found[]): Promise<Found[]> 
 }
 
 const isRelation = ({ code }: Found) => code === 'RelationOwner'
-const compare = (one: string, other: string) => (one < other ? -1 : Number(one > other))
 
 function setScene(sql: Sql, graph: Scene['graph'], facts: MaskFacts, owned: readonly Found[]): Scene {
   const { self, exempt, twinOwners } = facts
