@@ -2,11 +2,10 @@ import type { Database } from '../db/database.ts'
 import { tracer } from '../kernel/tracer.ts'
 import { judge, retry } from './apply/outcomes.ts'
 import type { Unfinished } from './plan/model.ts'
-import { type Phase, run } from './run.ts'
+import { type Phase, type PolicySource, run, type TurnOptions, type TurnResult } from './run.ts'
 import { isHeldByOthers, NameHeld } from './sessions/name-holders.ts'
-import type { PolicySource, TurnOptions, TurnResult } from './turn-options.ts'
 
-export type { PolicySource, TurnOptions, TurnResult } from './turn-options.ts'
+export type { PolicySource, TurnOptions, TurnResult } from './run.ts'
 
 type Take = (phase: Phase) => Promise<TurnResult>
 

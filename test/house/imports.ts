@@ -86,7 +86,6 @@ const layers = ['sessions', 'read', 'plan', 'apply', 'turn', 'control']
 /** Files of `src/masks` itself: what a turn is made of lies above, the words of all below. */
 const layerOf: Readonly<Record<string, string>> = {
   'run.ts': 'turn',
-  'turn-options.ts': 'turn',
   'turn.ts': 'turn',
 }
 

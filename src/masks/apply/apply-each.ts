@@ -104,7 +104,7 @@ export async function openEach(run: Run): Promise<Done> {
       notes.push(noTwin(own.relation, describeRefusal(error)))
       continue
     }
-    const one = describe(run, group, error, own !== undefined)
+    const one = describe(run, group, error, own !== undefined || error === late)
     failed.set(group.key, new Blocked(one.reason, one.sqlstate, one.holders))
     // Relations that a role or schema needs, or that need it, say what is in the way.
     if (typeof group.key !== 'string' || !(blocked || needed.has(group.key))) unfinished.push(one)

@@ -1,6 +1,7 @@
 import type { Note } from '../../contracts/note.ts'
 import type { Column, MaskOf, Masks, Oid, Pin, Relation, Snapshot } from '../model.ts'
 import type { Rule } from '../policy.ts'
+import { doesNotFit, missing, renamed } from './describe.ts'
 import { fits } from './expressions.ts'
 
 type Found = Map<Oid, Map<number, MaskOf>>
@@ -111,29 +112,3 @@ export const pinsOf = (masks: Masks): Pin[] =>
 /** What a rule is known by: a column has one rule. */
 const placeOf = ({ schema, table, column }: Pick<Rule, 'schema' | 'table' | 'column'>) =>
   `${schema}\0${table}\0${column}`
-
-const targetOf = ({ schema, table, column }: Rule) => `${schema}.${table}.${column}`
-
-const doesNotFit = (rule: Rule, { type }: Column): Note => ({
-  code: 'FunctionDoesNotFit',
-  target: targetOf(rule),
-  message: [
-    `The function ${rule.maskingFunction} does not fit ${targetOf(rule)} of type ${type};`,
-    'it is masked with Default.',
-  ].join(' '),
-})
-
-const renamed = (rule: Rule, { schema, name }: Relation, column: Column): Note => ({
-  code: 'ColumnRenamed',
-  target: targetOf(rule),
-  message: [
-    `The column ${targetOf(rule)} is now ${schema}.${name}.${column.name} and stays masked.`,
-    'Update the rule to its new name.',
-  ].join(' '),
-})
-
-const missing = (rule: Rule): Note => ({
-  code: 'ColumnMissing',
-  target: targetOf(rule),
-  message: `The rule '${rule.name}' names ${targetOf(rule)}, which does not exist.`,
-})

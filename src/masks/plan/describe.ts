@@ -1,8 +1,8 @@
 import type { Note } from '../../contracts/note.ts'
 import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
-import type { Oid, Relation, Snapshot } from '../model.ts'
+import type { Column, Oid, Relation, Snapshot } from '../model.ts'
 import { hasLoginForm } from '../names.ts'
-import type { Policy } from '../policy.ts'
+import type { Policy, Rule } from '../policy.ts'
 import type { Shown } from './follow-views.ts'
 import { nameRoles } from './grant-statements.ts'
 import type { MaskedRelation } from './model.ts'
@@ -28,63 +28,90 @@ export function describeAround(
   ]
 }
 
+const note = (code: Note['code'], target: string, ...message: readonly string[]): Note => ({
+  ...{ code, target, message: message.join(' ') },
+})
+
 const closed = 'It is closed to all roles that are not exempt.'
 
-export function noTwin({ schema, name }: Relation, reason: string): Note {
-  const target = `${schema}.${name}`
-  const message = `${target} shows masked data and has no masked twin: ${reason}. ${closed}`
-  return { code: 'NoTwin', target, message }
-}
+export const noTwin = ({ schema, name }: Relation, reason: string) =>
+  note(
+    'NoTwin',
+    `${schema}.${name}`,
+    `${schema}.${name} shows masked data and has no masked twin: ${reason}. ${closed}`,
+  )
 
 /** The twin of a view that shows its rows as they are reads with the rights of the view's owner. */
-function readsAsReader({ schema, name }: Relation): Note {
-  const target = `${schema}.${name}`
-  const message = [
-    `${target} chooses rows or values by masked columns, so its masked twin reads with the privileges of its reader.`,
-    'Grant SELECT on the relations that it reads to the roles that are to read it.',
-  ].join(' ')
-  return { code: 'ReadsAsReader', target, message }
-}
+const readsAsReader = ({ schema, name }: Relation) =>
+  note(
+    'ReadsAsReader',
+    `${schema}.${name}`,
+    `${schema}.${name} chooses rows or values by masked columns, so its masked twin reads with the privileges of`,
+    'its reader. Grant SELECT on the relations that it reads to the roles that are to read it.',
+  )
 
-function rowSecurity({ schema, name, rolePolicies }: Relation): Note {
-  const target = `${schema}.${name}`
-  const effect =
+const rowSecurity = ({ schema, name, rolePolicies }: Relation) =>
+  note(
+    'RowSecurity',
+    `${schema}.${name}`,
+    `${schema}.${name} has row policies`,
     rolePolicies === 'restrictive'
-      ? `row policies that restrict certain roles, and no masked twin. ${closed}`
-      : 'row policies for certain roles. Through the masked twin only policies for PUBLIC show rows.'
-  return { code: 'RowSecurity', target, message: `${target} has ${effect}` }
-}
+      ? `that restrict certain roles, and no masked twin. ${closed}`
+      : 'for certain roles. Through the masked twin only policies for PUBLIC show rows.',
+  )
 
 /** An entry may be of a role that does not exist yet; it is more often a name that was mistyped. */
-function exemptsNothing(entry: string): Note {
-  const message = [
+const exemptsNothing = (entry: string) =>
+  note(
+    'ExemptsNothing',
+    entry,
     `The exempt list names ${quoteIdentifier(entry)}, which is neither a role of the database nor a user, application`,
     'or group of the directory: it exempts no one. A role that gets the name later is not exempt either: create it,',
     'then remove the entry and add it again.',
-  ].join(' ')
-  return { code: 'ExemptsNothing', target: entry, message }
-}
+  )
 
-/**
- * A role of the name may have been created beforehand by a masked role: the operator meant the object of the
- * directory.
- */
-function exemptsNoRole(entry: string): Note {
-  const message = [
+/** The operator meant the object: a masked role may have created a role of the name beforehand. */
+const exemptsNoRole = (entry: string) =>
+  note(
+    'ExemptsNoRole',
+    entry,
     `The exempt list names ${quoteIdentifier(entry)}, which is an object of the directory: the database role of the`,
     'same name is not exempt. If it is meant to be, grant it a role of another name and exempt that one.',
-  ].join(' ')
-  return { code: 'ExemptsNoRole', target: entry, message }
-}
+  )
 
 /** Another role may have created it to be exempt. */
-function exemptNameTaken(entry: string): Note {
-  const message = [
+const exemptNameTaken = (entry: string) =>
+  note(
+    'ExemptNameTaken',
+    entry,
     `The role ${quoteIdentifier(entry)} has the name of an exempt entry, which named another role, no role or`,
     'an object of the directory before. It is not exempt. If it is meant to be, remove the entry and add it again.',
-  ].join(' ')
-  return { code: 'ExemptNameTaken', target: entry, message }
-}
+  )
+
+const targetOf = ({ schema, table, column }: Rule) => `${schema}.${table}.${column}`
+
+export const doesNotFit = (rule: Rule, { type }: Column) =>
+  note(
+    'FunctionDoesNotFit',
+    targetOf(rule),
+    `The function ${rule.maskingFunction} does not fit ${targetOf(rule)} of type ${type};`,
+    'it is masked with Default.',
+  )
+
+export const renamed = (rule: Rule, { schema, name }: Relation, column: Column) =>
+  note(
+    'ColumnRenamed',
+    targetOf(rule),
+    `The column ${targetOf(rule)} is now ${schema}.${name}.${column.name} and stays masked.`,
+    'Update the rule to its new name.',
+  )
+
+export const missing = (rule: Rule) =>
+  note(
+    'ColumnMissing',
+    targetOf(rule),
+    `The rule '${rule.name}' names ${targetOf(rule)}, which does not exist.`,
+  )
 
 /** A relation that masks reach and whose owner the binding cannot act for. */
 export interface Unmanaged {
@@ -146,28 +173,24 @@ function writeRemedy(snapshot: Snapshot, relation: Relation, grantees: readonly 
 function describeUnmanaged(snapshot: Snapshot, one: Unmanaged): Note[] {
   const { relation, grantees, remedy, nextOwner } = one
   const { schema, name, kind, owner, ownerName } = relation
-  const target = `${schema}.${name}`
   const holder = quoteIdentifier(ownerName)
   const change = `ALTER ${kind.toUpperCase()} ${quoteQualified(schema, name)} OWNER TO ${quoteIdentifier(nextOwner)}`
-  const write = (text: string): Note[] => [
-    { code: 'NotMasked', target, message: `${target} is not masked: it ${text}` },
+  const write = (...text: readonly string[]) => [
+    note('NotMasked', `${schema}.${name}`, `${schema}.${name} is not masked: it`, ...text),
   ]
   if (!kind.endsWith('view')) {
     // No statement makes the role of the binding a member of a superuser, or of a login role of ours.
     const isChanged = snapshot.superusers.has(owner) || hasLoginForm(ownerName)
     const way = isChanged ? `Run: ${change}.` : `GRANT ${holder} to the role of the binding.`
-    return write(`can only be by its owner. ${way}`)
+    return write('can only be by its owner.', way)
   }
   if (grantees.length === 0) return []
-  const shows =
+  return write(
     kind === 'view'
       ? 'shows masked columns with the rights of'
-      : 'holds masked columns from before the rule, of'
-  return write(
-    [
-      `${shows} ${holder}, and can only be closed by its owner.`,
-      `It shows them to ${nameRoles(snapshot, grantees).join(', ')}. To close it, run: ${remedy.replaceAll('\n', ' ')}.`,
-      `To give it a masked twin instead: ${change}.`,
-    ].join(' '),
+      : 'holds masked columns from before the rule, of',
+    `${holder}, and can only be closed by its owner.`,
+    `It shows them to ${nameRoles(snapshot, grantees).join(', ')}.`,
+    `To close it, run: ${remedy.replaceAll('\n', ' ')}. To give it a masked twin instead: ${change}.`,
   )
 }

@@ -58,18 +58,16 @@ function closeRelation(
 const writePins = (pins: MaskRecord['pins']) =>
   JSON.stringify(pins.map((one) => [one.rule, one.schema, one.table, one.column, one.number, one.computed]))
 
-/** The end of the twin alone, or also of the mask. */
+/** The end of the twin alone where the binding cannot act for the owner of the relation, and of the mask. */
 export function release(snapshot: Snapshot, record: MaskRecord, relation: Relation | undefined): Group[] {
   const why = 'masking ends'
-  const target = relation && targetOf(relation, why)
-  const before = relation && recallBefore(relation, record, snapshot)
-  const given = target && before ? changeAcl(snapshot, target, relation.acl, before) : []
+  const dropped = dropTwin(snapshot, record, record.made)
   const ended = say(why, forget(snapshot.guard.schema, record.oid))
-  // The twin goes first, and also where the binding cannot act for the owner of the relation.
-  return [
-    endGroup(record, relation, dropTwin(snapshot, record, record.made)),
-    endGroup(record, relation, [...given, ...ended]),
-  ]
+  if (!relation) return [endGroup(record, relation, [...dropped, ...ended])]
+  const before = recallBefore(relation, record, snapshot)
+  const rest = [...changeAcl(snapshot, targetOf(relation, why), relation.acl, before), ...ended]
+  const parts = relation.acting === 'not' ? [dropped, rest] : [[...dropped, ...rest]]
+  return parts.map((open) => endGroup(record, relation, open))
 }
 
 export const endGroup = ({ oid }: MaskRecord, relation: Relation | undefined, open: Statement[]): Group =>
