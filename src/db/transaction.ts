@@ -21,7 +21,10 @@ export type Tx = Sql & {
 type Chunks = Iterable<string | Buffer> | AsyncIterable<string | Buffer>
 
 export interface TransactionOptions {
-  /** Statements that do not wait for one another share a round trip: the server may be far away. None of them is a COPY. */
+  /**
+   * Statements that do not wait for one another share a round trip: the server may be far away. None of them is a COPY. The
+   * first one shares that of BEGIN, and has to be one that may run where that failed.
+   */
   readonly isPipelined?: boolean
 }
 
@@ -73,6 +76,7 @@ function openSession(client: pg.PoolClient, send: Send, isPipelined: boolean) {
   let lost: Error | undefined
   let isOpen = true
   let hasBegun = false
+  let hasSent = false
   let savepoints = 0
   const begun = send(client, { text: 'begin', values: [], isSimple: true }).then(() => {
     hasBegun = true
@@ -91,7 +95,10 @@ function openSession(client: pg.PoolClient, send: Send, isPipelined: boolean) {
     if (lost) return Promise.reject(new ConnectionFailure(lost))
     const before = last
     const turn = isPipelined ? begun : begun.then(() => before)
-    const result = isPipelined && hasBegun ? work() : turn.then(work)
+    const isWithBegin = isPipelined && !hasSent
+    hasSent = true
+    const sent = isWithBegin || (isPipelined && hasBegun) ? work() : turn.then(work)
+    const result = isWithBegin ? Promise.all([sent, begun]).then(([value]) => value) : sent
     last = result.catch(() => {})
     return result
   }

@@ -28,7 +28,7 @@ interface ControllerOptions extends TurnNeeds {
 
 /** Changes of a catalog come in bursts: one look is enough for all of one. */
 const gatherMs = 100
-const tickMs = 1_000
+const tickMs = 2_000
 
 /** Keeps databases as their policies say: at once after a change, and again and again after that. */
 export class Controller {
