@@ -13,8 +13,8 @@ interface Delayed extends AsyncDisposable {
 
 /**
  * Connects with options that delay the start of the session. Resolves when PostgreSQL has checked its role and sleeps. The superuser
- * `database` looks for it. A signal ends the sleep early, and every DROP DATABASE of the cluster sends one to all sessions: a test counts
- * on the sleep in {@link besideDelayed} alone.
+ * `database` looks for it. A signal ends the sleep early, and every DROP DATABASE of the cluster sends one to all sessions: no test counts
+ * on the sleep.
  */
 export async function openDelayed(database: Database, url: string, options: string): Promise<Delayed> {
   const { sql } = database
@@ -67,17 +67,5 @@ export async function openDelayed(database: Database, url: string, options: stri
         () => {},
       )
     },
-  }
-}
-
-/** What `look` sees beside a session that slept all the while. Begins again where a signal woke the session. */
-export async function besideDelayed<T>(
-  open: () => Promise<Delayed>,
-  look: (session: Delayed) => Promise<T>,
-): Promise<T> {
-  for (;;) {
-    await using session = await open()
-    const seen = await look(session)
-    if (await session.isStarting()) return seen
   }
 }

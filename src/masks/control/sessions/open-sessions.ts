@@ -63,8 +63,7 @@ export async function endRawSessions(
   const due = rolesOf(roles.filter(({ isSeen }) => isAllClosed || !isSeen))
   const own = logins.filter(({ oid }) => due.has(oid))
   if (own.length > 0) await endLoginSessions(database, own)
-  const others = new Set([...due].filter((oid) => !own.some((login) => login.oid === oid)))
-  const ending = await endListed(sql, here, due, others, async ({ role, pid }) => {
+  const ending = await endListed(sql, here, due, due.size > own.length, async ({ role, pid }) => {
     const login = logins.find(({ oid }) => oid === role)
     if (login) await endLoginSessions(database, [login], [pid])
     return login !== undefined
@@ -72,8 +71,7 @@ export async function endRawSessions(
   const rest = isAllClosed
     ? roles.flatMap(({ role, name }) => standbys.map((place) => ({ role, name, place })))
     : roles.map((entry) => ({ ...entry, isSeen: true }))
-  const again = isAllClosed && ending.isUnknown ? roles : []
-  const after = [...elsewhere, ...again, ...rest, ...ending.sessions.map((one) => listSession(one))]
+  const after = [...elsewhere, ...rest, ...ending.sessions.map((one) => listSession(one))]
   await replaceOpen(sql, schema, open, after)
   return { notes: ending.notes, open: after }
 }
@@ -91,8 +89,8 @@ export async function endAtStandby(
 ): Promise<LeftOpen> {
   const roles = entries.filter(isRole)
   const due = rolesOf(roles)
-  const ending = await endListed(sql, entries, due, isReplayed ? due : new Set(), undefined, standby)
-  const again = isReplayed && !ending.isUnknown ? [] : roles
+  const ending = await endListed(sql, entries, due, isReplayed && due.size > 0, undefined, standby)
+  const again = isReplayed ? [] : roles
   return {
     notes: ending.notes,
     open: [...again, ...ending.sessions.map((one) => listSession(one, standby))],
@@ -133,50 +131,30 @@ export async function replaceOpen(
     update ${sql(schema)}.policy set open = ${sql.json(after)}::jsonb where open = ${sql.json(before)}::jsonb`
 }
 
-interface Ending {
-  /** Also those that were told to end, which takes a moment. */
-  readonly sessions: readonly Session[]
-  readonly notes: readonly Note[]
-  /** Sessions that show no role yet stay, as the role of the binding may not end them. */
-  readonly isUnknown: boolean
-}
-
 /**
- * Ends the sessions that the entries list, and all of the roles in `due`. Roles in `starting` may also be those of
- * sessions that do not show theirs yet: what still starts after a moment was delayed by its client.
+ * Ends the sessions that the entries list, and all of the roles in `due`. `endsStarting`: also those that do not show
+ * their role yet; what still starts after a moment was delayed by its client. Returns also those that were told to end,
+ * which takes a moment.
  */
 async function endListed(
   sql: Sql,
   entries: readonly OpenEntry[],
   due: ReadonlySet<number>,
-  starting: ReadonlySet<number>,
+  endsStarting: boolean,
   endOtherwise: (session: Session) => Promise<boolean> = async () => false,
   standby?: string,
-): Promise<Ending> {
-  if (entries.length === 0) return { sessions: [], notes: [], isUnknown: false }
+): Promise<{ readonly sessions: readonly Session[]; readonly notes: readonly Note[] }> {
+  if (entries.length === 0) return { sessions: [], notes: [] }
   // Before those that show their role: one becomes the other.
-  const unknown =
-    starting.size === 0 ? [] : await outwait(sql, await findStarting(sql, 'here'), 'here', startMs)
+  const unknown = endsStarting ? await outwait(sql, await findStarting(sql, 'here'), 'here', startMs) : []
   const found = await findSessions(sql, [...rolesOf(entries)])
   const sessions = found.filter((one) => due.has(one.role) || entries.some((entry) => isListed(entry, one)))
   const notes: Note[] = []
   for (const session of sessions)
     if (!(await endSessionOf(sql, session)) && !(await endOtherwise(session)))
       notes.push(describeSession(session, standby))
-  const stay: number[] = []
-  for (const { pid } of unknown) if (!(await endSession(sql, pid))) stay.push(pid)
-  // One that may end sessions may not end those of superusers, which see raw values with or without an exemption.
-  const isUnknown = stay.length > 0 && !(await mayEnd(sql))
-  const { name = '' } = entries.find(({ role }) => starting.has(role)) ?? {}
-  if (isUnknown) notes.push(...stay.map((pid) => describeUnknown(pid, name, standby)))
-  return { sessions, notes, isUnknown }
-}
-
-async function mayEnd(sql: Sql): Promise<boolean> {
-  const [may] = await sql<{ signals: boolean }[]>`
-    select rolsuper or pg_catalog.pg_has_role('pg_signal_backend', 'USAGE') as signals
-    from pg_catalog.pg_roles where rolname = current_user`
-  return may?.signals ?? false
+  for (const { pid } of unknown) await endSession(sql, pid)
+  return { sessions, notes }
 }
 
 /** The sessions of these roles in the database, by their OIDs: a session outlives its role, and its role's name. */
@@ -207,12 +185,6 @@ function describeSession({ pid, name, isDropped = false }: Session, standby: str
   const role = nameRole({ role: name, isDropped })
   const what = 'which is no longer exempt, may hold raw rows of an open cursor'
   const message = `Session ${pid} of ${role}${at(standby)}, ${what}, and ${runToEnd(pid, standby)}`
-  return { code: 'OpenSession', target: name, message }
-}
-
-function describeUnknown(pid: number, name: string, standby: string | undefined): Note {
-  const what = `may turn out to be one of a role that is no longer exempt, such as ${quoteIdentifier(name)}`
-  const message = `Session ${pid}${at(standby)} has delayed its start, ${what}, and ${runToEnd(pid, standby)}`
   return { code: 'OpenSession', target: name, message }
 }
 
