@@ -7,17 +7,21 @@ import { describeFinding, Unfit } from '../explain-failure.ts'
 import type { Target } from '../policy.ts'
 import { type Claimant, describeMasked } from '../read/claim.ts'
 import { type KeptSession, keepSession } from './sessions/kept-session.ts'
-import type { StandbyTarget } from './standbys.ts'
 
 /** A bound database, as the management side knows it. */
-export interface BoundTarget extends StandbyTarget {
+export interface BoundTarget {
+  /** Changes with the binding: a new address needs a new connection. */
+  readonly key: string
   /** It has logged in before. */
   readonly isReached: boolean
   /** The names by which it logs in. */
   readonly login: { readonly user: string; readonly database: string }
   connect(): Database
+  connectTo(place: Place): Database
   /** The servers of its cluster that it lists. */
   readonly places: readonly Place[]
+  /** Those that may serve sessions; none where read-only sessions are for the primary too. */
+  readonly standbyPlaces: readonly Place[]
   /** The tables that rules name. */
   readTables(): Promise<readonly Target[]>
   /** Records that the binding logged in. Returns the name of another resource that was bound to the database before. */

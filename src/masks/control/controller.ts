@@ -60,7 +60,7 @@ export class Controller {
       this.#catalogs.forget(databaseId)
     })
     this.#connections = connections
-    this.standbys = new Standbys(this, source)
+    this.standbys = new Standbys(connections)
     const read = async (databaseId: string, guard: string | null) => {
       // Asking the store each time would take longer than the reading.
       const database = connections.recall(databaseId)
@@ -70,11 +70,7 @@ export class Controller {
     this.#logins = options.openLogins({
       bindingOf: connections.keyOf.bind(connections),
       readExemptElsewhere: states.readExemptElsewhere,
-      listOthers: (databaseId, primary) => {
-        const target = connections.targetOf(databaseId)
-        if (!target) throw new Error('the binding was removed')
-        return this.standbys.listOthers(databaseId, target, primary)
-      },
+      listOthers: this.standbys.listOthers.bind(this.standbys),
     })
     this.#policies = new PolicyReader({ source, states, logins: this.#logins })
     this.#turns = new Turns({

@@ -1,6 +1,7 @@
 import type { Note } from '../../contracts/note.ts'
 import type { Database } from '../../db/database.ts'
 import { isSamePlace, type Place } from '../../db/database-url.ts'
+import type { BoundTarget, Connections } from './connections.ts'
 import {
   AskedServer,
   askReplayed,
@@ -17,26 +18,6 @@ import {
   type OpenEntry,
   replaceOpen,
 } from './sessions/open-sessions.ts'
-
-/** The binding of a database whose standbys may serve sessions. */
-export interface StandbyTarget {
-  /** Changes with the binding: a new address needs a new connection. */
-  readonly key: string
-  /** The servers of its cluster; none where read-only sessions are for the primary too. */
-  readonly standbyPlaces: readonly Place[]
-  connectTo(place: Place): Database
-}
-
-/** A binding with the servers that it lists, whether or not they serve sessions. */
-type ListedTarget = Pick<StandbyTarget, 'key' | 'connectTo'> & { readonly places: readonly Place[] }
-
-interface Controller {
-  connect(databaseId: string): Promise<Database | null>
-}
-
-interface Source {
-  find(databaseId: string): Promise<StandbyTarget | null>
-}
 
 interface Follower {
   readonly key: string
@@ -77,13 +58,11 @@ type Replay = 'unknown' | 'replayed' | 'behind' | 'silent'
  * replayed all that the primary had written when the session asked for it.
  */
 export class Standbys {
-  readonly #controller: Controller
-  readonly #source: Source
+  readonly #connections: Connections
   readonly #followers = new Map<string, Follower>()
 
-  constructor(controller: Controller, source: Source) {
-    this.#controller = controller
-    this.#source = source
+  constructor(connections: Connections) {
+    this.#connections = connections
   }
 
   /**
@@ -93,14 +72,14 @@ export class Standbys {
     databaseId: string,
     role: string,
   ): Promise<{ readonly place: Place; readonly standing: string } | undefined> {
-    const [target, primary] = await this.#open(databaseId)
-    const places = target?.standbyPlaces ?? []
-    if (!target || !primary || places.length === 0) return undefined
+    const primary = await this.#connections.open(databaseId)
+    const target = this.#connections.targetOf(databaseId)
+    if (!target?.standbyPlaces.length || !primary) return undefined
     // The standing comes first: a change after it is noticed by its text, one before it is replayed.
     const standing = (await readStandings(primary, [role])).get(role)
     if (standing === undefined) return undefined
     const mark = await readMark(primary)
-    const others = places.filter((place) => !isAt(primary.primary(), place))
+    const others = target.standbyPlaces.filter((place) => !isAt(primary.primary(), place))
     const found = await Promise.any(
       others.map(async (place) => {
         if (await awaitReplay(this.#follow(databaseId, target, place), mark)) return place
@@ -112,7 +91,8 @@ export class Standbys {
 
   /** For sessions that are under way. Rejects when the primary cannot be asked. */
   async look(databaseId: string, roles: readonly string[]): Promise<StandbyLook> {
-    const [target, primary] = await this.#open(databaseId)
+    const primary = await this.#connections.open(databaseId)
+    const target = this.#connections.targetOf(databaseId)
     if (!target || !primary) return { standings: new Map(), close: [] }
     const standings = await readStandings(primary, roles)
     const mark = await readMark(primary)
@@ -130,10 +110,10 @@ export class Standbys {
    */
   async judge(
     databaseId: string,
-    target: StandbyTarget | undefined,
     primary: Database,
     { schema, open }: OpenRecord,
   ): Promise<{ readonly pending: string; readonly notes: readonly Note[] }> {
+    const target = this.#connections.targetOf(databaseId)
     const places = target?.standbyPlaces ?? []
     if (!target || places.every((place) => isAt(primary.primary(), place))) return { pending: '', notes: [] }
     const mark = await readMark(primary)
@@ -155,7 +135,9 @@ export class Standbys {
   }
 
   /** The servers that the binding lists beside the primary, by host:port. */
-  listOthers(databaseId: string, target: ListedTarget, primary: Database): ReadonlyMap<string, AskedServer> {
+  listOthers(databaseId: string, primary: Database): ReadonlyMap<string, AskedServer> {
+    const target = this.#connections.targetOf(databaseId)
+    if (!target) throw new Error('the binding was removed')
     // The primary of one host is not known by its place.
     const servers = target.places.length > 1 ? target.places : []
     const others = servers.filter((place) => !isAt(primary.primary(), place))
@@ -166,11 +148,7 @@ export class Standbys {
     await Promise.all([...this.#followers.values()].map(({ database }) => database.close()))
   }
 
-  async #open(databaseId: string): Promise<[StandbyTarget | null, Database | null]> {
-    return await Promise.all([this.#source.find(databaseId), this.#controller.connect(databaseId)])
-  }
-
-  #follow(databaseId: string, target: Pick<StandbyTarget, 'key' | 'connectTo'>, place: Place): Follower {
+  #follow(databaseId: string, target: BoundTarget, place: Place): Follower {
     const key = `${databaseId} ${nameOf(place)}`
     const known = this.#followers.get(key)
     if (known?.key === target.key) return known
@@ -245,8 +223,7 @@ async function endSessions(
 }
 
 /** The servers of a binding that may serve sessions, as host:port. */
-export const listStandbys = (target: Pick<StandbyTarget, 'standbyPlaces'> | undefined) =>
-  (target?.standbyPlaces ?? []).map(nameOf)
+export const listStandbys = (target: BoundTarget | undefined) => (target?.standbyPlaces ?? []).map(nameOf)
 
 const nameOf = ({ host, port }: Place) => `${host}:${port}`
 

@@ -187,7 +187,7 @@ export class Turns {
 
   /** Ends sessions, compares standbys, and writes the state. */
   async #finish(turn: Turn, result: TurnResult, stored: readonly Note[], drifted: boolean) {
-    const { states, log, auditEveryMs, logins, standbys, connections } = this.#parts
+    const { states, log, auditEveryMs, logins, standbys } = this.#parts
     const { database, databaseId, settled, lastChange } = turn
     const { unfinished, snapshot } = result
     const left = await this.#endSessions(turn, result)
@@ -195,9 +195,8 @@ export class Turns {
     if (ended > 0) this.#parts.audit(databaseId)
     const isCut = unfinished.some(({ sqlstate: code }) => code === sqlstate.programLimitExceeded)
     if (isCut) this.#parts.auditAfter(databaseId, portionMs)
-    const target = connections.targetOf(databaseId)
     const record = { schema: snapshot.guard.schema, open: left.open }
-    const lag = await standbys.judge(databaseId, target, database, record)
+    const lag = await standbys.judge(databaseId, database, record)
     const sessions = await logins.finish(database, databaseId, settled)
     const judgement = judge.judgeUnfinished(result, blockers)
     const servers = database.strangers().map(judge.noteForeignServer)
