@@ -76,15 +76,8 @@ export interface Relation {
   readonly rolePolicies: 'none' | 'permissive' | 'restrictive'
   /** Tables that its row policies read and its owner may read too. `name` is quoted: `public.teams`. */
   readonly policyReads: readonly { readonly oid: Oid; readonly name: string }[]
-  /**
-   * Tables of other owners that its row policies read: their own policies would run with the rights of the twin's
-   * owner.
-   */
-  readonly policyStrangers: readonly {
-    readonly schema: string
-    readonly name: string
-    readonly owner: string
-  }[]
+  /** Relations that its row policies read, and that a twin would read with other rights than its reader's. */
+  readonly policyStrangers: readonly PolicyStranger[]
   readonly isSecurityBarrier: boolean
   readonly isSecurityInvoker: boolean
   /** False: a materialized view without rows. */
@@ -97,6 +90,17 @@ export interface Relation {
   readonly readSchemas: readonly Oid[]
   /** Names the stored rule of a view: `16412/771`. It differs once the view was replaced. Empty for tables. */
   readonly rule: string
+}
+
+/**
+ * `owner`: a table of that role. `policies`: it has row policies for certain roles. `invoker`: a view that reads as its
+ * reader. `grantee`: that role has SELECT on the table of the policy, and may not read this.
+ */
+export interface PolicyStranger {
+  readonly schema: string
+  readonly name: string
+  readonly reason: 'owner' | 'policies' | 'invoker' | 'grantee'
+  readonly role: string | null
 }
 
 /** The definition of a view: `SELECT id FROM app.people;`. */

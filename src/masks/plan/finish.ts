@@ -94,6 +94,7 @@ export function leave({ guard, schemas, twinOwners, server, records }: Snapshot)
         ...used.flatMap((one) =>
           writeGrant('REVOKE', `USAGE ON SCHEMA ${quoteIdentifier(one.name)}`, [owner], why),
         ),
+        ...(server.binding.isSuperuser ? [] : say(why, writeLastRevokes(role, server.version))),
         { sql: `DROP OWNED BY ${owner}`, why, as: server.binding.isSuperuser ? undefined : name },
         ...say(why, `DROP ROLE ${owner}`),
       ]
@@ -103,3 +104,16 @@ export function leave({ guard, schemas, twinOwners, server, records }: Snapshot)
   const target = 'the roles and schemas of twins'
   return [formGroup(target, target, open, { needs: [...records.keys()] })]
 }
+
+/** What row policies read, for one. A role that runs DROP OWNED revokes nothing that other roles granted to it. */
+const writeLastRevokes = (role: Oid, version: number) => `DO $do$
+  DECLARE one record;
+  BEGIN
+    FOR one IN SELECT c.oid::regclass AS relation, c.relowner::regrole AS owner FROM pg_class c, aclexplode(c.relacl) a
+      WHERE a.grantee = ${role} AND pg_has_role(c.relowner, '${version >= 160_000 ? 'SET' : 'MEMBER'}')
+    LOOP
+      EXECUTE format('SET LOCAL ROLE %s', one.owner);
+      EXECUTE format('REVOKE ALL ON %s FROM %s', one.relation, ${role}::regrole);
+      RESET ROLE;
+    END LOOP;
+  END $do$`

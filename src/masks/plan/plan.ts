@@ -177,11 +177,30 @@ function findObstacle(
 }
 
 function describeStrangers({ ownerName, policyStrangers }: Relation): string {
-  const tables = policyStrangers.map(({ schema, name }) => quoteQualified(schema, name))
-  const read = policyStrangers.map(({ owner }, at) => `${tables[at]} of ${quoteIdentifier(owner)}`)
-  const remedy = tables.map((table) => `ALTER TABLE ${table} OWNER TO ${quoteIdentifier(ownerName)}`)
+  const facts = policyStrangers.map(({ schema, name, reason, role }) => {
+    const [table, other] = [quoteQualified(schema, name), nameGrantee(role)]
+    return {
+      owner: {
+        read: `${table} of ${other}, whose own row policies would read masked tables through the twin`,
+        remedy: `ALTER TABLE ${table} OWNER TO ${quoteIdentifier(ownerName)}`,
+      },
+      policies: {
+        read: `${table}, whose row policies for certain roles would not bind the twin`,
+        remedy: null,
+      },
+      invoker: { read: `${table}, a view that would read as the owner of the twin`, remedy: null },
+      grantee: {
+        read: `${table}, which ${other} may not read`,
+        remedy: `GRANT SELECT ON ${table} TO ${other}`,
+      },
+    }[reason]
+  })
+  const remedies = facts.flatMap(({ remedy }) => remedy ?? [])
   return [
-    `its row policies read ${read.join(', ')}, whose own row policies would read masked tables through the twin.`,
-    `Let the policies read a view of ${quoteIdentifier(ownerName)} instead, or run: ${remedy.join('; ')}`,
+    `its row policies read ${facts.map(({ read }) => read).join('; ')}.`,
+    `Let the policies read a view of ${quoteIdentifier(ownerName)} that all readers may read`,
+    ...(remedies.length > 0 ? [`or run: ${remedies.join('; ')}`] : []),
   ].join(' ')
 }
+
+const nameGrantee = (role: string | null) => (role === null ? 'PUBLIC' : quoteIdentifier(role))

@@ -137,7 +137,7 @@ export async function readRelations(
           where p.polrelid = c.oid and d.classid = 'pg_catalog.pg_policy'::regclass
             and d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid <> c.oid
             and pg_catalog.has_table_privilege(c.relowner, d.refobjid, 'SELECT')), '[]') as "policyReads",
-        ${selectStrangers(sql)} as "policyStrangers",
+        ${selectStrangers(sql, twins?.guard ?? null)} as "policyStrangers",
         ${isOn(sql, 'security_barrier')} as "isSecurityBarrier",
         ${isOn(sql, 'security_invoker')} as "isSecurityInvoker",
         c.relispopulated as "isPopulated",
@@ -201,25 +201,57 @@ async function readColumns(sql: Sql, oids: Piece): Promise<Map<Oid, Column[]>> {
 }
 
 /**
- * The tables of other owners that are read when row policies apply to `c`, as JSON: by its policies, and by the
- * policies of its owner's tables that these read. All are read with the rights of the reader of `c`. A view has those
- * of its own owner, and a function those of the session, so that neither is looked into. Superusers and the role of
- * the binding may read what a twin reads. A stranger's own policies are not followed: it could lead them anywhere.
+ * The relations, as JSON, that row policies of `c` read and that keep it from a twin: they would be read with the
+ * rights of the twin's owner instead of its reader's. Policies of tables that these read count as well. A view has the
+ * rights of its own owner, and a function those of the session, so that neither is looked into. Superusers and the
+ * role of the binding may read what a twin reads. A stranger's own policies are not followed: it could lead them
+ * anywhere.
  */
-function selectStrangers(sql: Sql) {
-  const isTrusted = sql`(r.oid = c.relowner or r.rolsuper or r.rolname = current_user)`
+function selectStrangers(sql: Sql, guard: string | null) {
+  const isTrusted = sql`(o.oid = c.relowner or o.rolsuper or o.rolname = current_user)`
+  const privileges = sql`pg_catalog.jsonb_to_recordset(g.before) b("column" int, grantee oid, kind text)`
+  const before = guard
+    ? sql`union select b.grantee from ${sql(guard)}.relation g, ${privileges}
+        where g.oid = c.oid and b.kind = 'SELECT' except select role from ${sql(guard)}.twin_owner`
+    : sql``
+  // Of a masked relation counts what was there before masking.
+  const ofMasked = guard
+    ? sql`or exists (select from ${sql(guard)}.relation g, ${privileges}
+        where g.oid = read.oid and b.kind = 'SELECT' and b."column" in (0, read.number)
+          and (b.grantee in (0, e.oid) or pg_catalog.pg_has_role(e.oid, b.grantee, 'USAGE')))`
+    : sql``
   return sql`case when not c.relrowsecurity then '[]' else coalesce((
-    with recursive read as (
-      select c.oid
+    with recursive read (oid, number) as (
+      select c.oid, 0
       union
-      select d.refobjid from read join pg_catalog.pg_class t on t.oid = read.oid and t.relrowsecurity
-      join pg_catalog.pg_roles r on r.oid = t.relowner and ${isTrusted}
+      select d.refobjid, d.refobjsubid from read
+      join pg_catalog.pg_class t on t.oid = read.oid and t.relrowsecurity
+      join pg_catalog.pg_roles o on o.oid = t.relowner and ${isTrusted}
       join pg_catalog.pg_policy p on p.polrelid = t.oid and p.polcmd in ('*', 'r')
       join pg_catalog.pg_depend d on d.classid = 'pg_catalog.pg_policy'::regclass and d.objid = p.oid
         and d.refclassid = 'pg_catalog.pg_class'::regclass
+    ), grantees (oid) as (
+      select a.grantee from (select c.relacl as acl
+        union all select attacl from pg_catalog.pg_attribute where attrelid = c.oid and attacl is not null) l,
+        pg_catalog.aclexplode(l.acl) a where a.privilege_type = 'SELECT' and a.grantee <> c.relowner ${before}
+    ), named as materialized (
+      select e.oid, r.rolname from grantees e left join pg_catalog.pg_roles r on r.oid = e.oid
+      where e.oid = 0 or not r.rolbypassrls
     )
-    select jsonb_agg(jsonb_build_object('schema', m.nspname, 'name', t.relname, 'owner', r.rolname) order by t.oid)
+    select jsonb_agg(distinct jsonb_build_object('schema', m.nspname, 'name', t.relname, 'reason', s.reason,
+      'role', s.role))
     from read join pg_catalog.pg_class t using (oid) join pg_catalog.pg_namespace m on m.oid = t.relnamespace
-    join pg_catalog.pg_roles r on r.oid = t.relowner
-    where t.relkind in ('r', 'p') and not ${isTrusted}), '[]') end`
+    join pg_catalog.pg_roles o on o.oid = t.relowner
+    cross join lateral (
+      select 'owner' as reason, o.rolname as role where t.relkind in ('r', 'p') and not ${isTrusted}
+      union all select 'policies', null where t.relrowsecurity and exists (
+        select from pg_catalog.pg_policy p
+        where p.polrelid = t.oid and p.polcmd in ('*', 'r') and 0 <> all(p.polroles))
+      union all select 'invoker', null where t.relkind = 'v' and coalesce((select option_value::boolean
+        from pg_catalog.pg_options_to_table(t.reloptions) where option_name = 'security_invoker'), false)
+      union all (select 'grantee', e.rolname from named e where not (case when read.number = 0
+        then pg_catalog.has_table_privilege(e.oid, read.oid, 'SELECT')
+        else pg_catalog.has_column_privilege(e.oid, read.oid, read.number::smallint, 'SELECT') end ${ofMasked})
+        order by e.rolname limit 1)
+    ) s where t.oid <> c.oid), '[]') end`
 }

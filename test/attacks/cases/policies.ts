@@ -100,7 +100,7 @@ export const policies = turnCases('any role, harm', ['ENF-230'], {
   ],
   'a policy that reads a table of the same owner': [
     mallory(`${own};; create table lair.allowed as select 1 as id, 2 as mail;;
-      create policy p on lair.own using (id in (select id from lair.allowed))`),
+      grant select on lair.allowed to {victim};; create policy p on lair.own using (id in (select id from lair.allowed))`),
     mask(`${both} lair.own.mail lair.allowed.mail`),
     victim.seesMasks('select mail from masked_lair.own'),
   ],
@@ -164,6 +164,87 @@ export const foreignPolicies = turnCases('any role, harm', ['ENF-341'], {
     mask(both),
     operator('alter table lair.assignment owner to {owner}'),
     mask(both),
+    mallory.seesMasks('select mail from masked_hr.client'),
+  ],
+})
+
+const regions = `create table hr.region (region int, mail text);; insert into hr.region values (1, 'x'), (2, 'x');;
+  insert into hr.client values (2, 2, 'zqcanary')`
+/** Nobody reads the twin; the statement lets all roles read what the policies read. */
+const closedUntil = (statement: string): readonly Step[] => [
+  mask(both),
+  note('NoTwin hr.client'),
+  mallory.isDenied('select * from masked_hr.client;; select mail from hr.client'),
+  owner(statement),
+  mask(both),
+  mallory.seesMasks('select mail from masked_hr.client'),
+]
+
+/** What row policies read is read as the owner of the twin. */
+export const policiesOfPolicies = turnCases('any role, harm', ['ENF-560'], {
+  'a policy over a table that a reader may not read': [
+    owner(`${regions};; ${limit('hr.region')}`),
+    ...closedUntil('grant select on hr.region to {mallory}, {victim}, {auditor}'),
+  ],
+  'a policy over columns that a reader may not read': [
+    owner(`${regions};; grant select (mail) on hr.region to public;; ${limit('hr.region')}`),
+    ...closedUntil('grant select (region) on hr.region to public'),
+  ],
+  'a policy over a table that one reader may not read any more': [
+    owner(`${regions};; ${limit('hr.region')};; grant select on hr.region to {mallory}, {victim}, {auditor}`),
+    mask(both),
+    victim.seesMasks('select mail from masked_hr.client'),
+    owner('revoke select on hr.region from {mallory}'),
+    mask(both),
+    mallory.isDenied('select * from masked_hr.client'),
+  ],
+  'a policy over a masked table': [
+    owner(`${regions};; alter table hr.client enable row level security;; create policy p on hr.client
+      using (region in (select region from hr.region where mail = 'x'));; grant select on hr.region to public`),
+    mask(`${both} hr.region.mail`),
+    victim.seesMasks('select mail from masked_hr.client'),
+    mask(`${both} hr.region.mail`),
+    victim.seesMasks('select mail from masked_hr.client'),
+  ],
+  'a policy over a masked table that a reader may not read': [
+    owner(`${regions};; ${limit('hr.region')};; grant select on hr.region to {victim}, {auditor}`),
+    mask(`${both} hr.region.region`),
+    note('NoTwin hr.client'),
+    mask(`${both} hr.region.region`),
+    mallory.isDenied('select * from masked_hr.client'),
+  ],
+  'a table that is hidden as a whole from a reader of no more': [
+    owner(`${regions};; ${limit('hr.region')};; grant select on hr.region to {victim}, {auditor}`),
+    mask('hr.client.id hr.client.region hr.client.mail hr.pay.salary'),
+    mask('hr.client.id hr.client.region hr.client.mail hr.pay.salary'),
+    note('NoTwin hr.client'),
+    mallory.isDenied('select * from masked_hr.client'),
+  ],
+  'a policy over a table with policies for certain roles': [
+    owner(`${regions};; grant select on hr.region to public;; alter table hr.region enable row level security;;
+      create policy p on hr.region to {victim} using (region = 1);; alter table hr.client enable row level security;;
+      create policy p on hr.client using (region not in (select region from hr.region))`),
+    ...closedUntil('alter policy p on hr.region to public using (region = 3)'),
+  ],
+  'a policy over a table whose policy reads what a reader may not read': [
+    owner(`${regions};; grant select on hr.region to public;; ${limit('hr.region')};;
+      alter table hr.region enable row level security;; create policy p on hr.region
+      using (region in (select id from hr.secret))`),
+    ...closedUntil('drop policy p on hr.region;; create policy p on hr.region using (true)'),
+  ],
+  'a policy over a view as invoker': {
+    since: 15,
+    steps: [
+      owner(`${regions};; create view hr.near with (security_invoker) as select region from hr.region;;
+        grant select on hr.near to public;; ${limit('hr.near')}`),
+      ...closedUntil('alter view hr.near set (security_invoker = false)'),
+    ],
+  },
+  'a policy over a table that all roles may read': [
+    owner(`${regions};; ${limit('hr.region')};; grant select on hr.region to public`),
+    mask(both),
+    mallory.seesMasks('select mail from masked_hr.client'),
+    mask(`${both} hr.client.id`),
     mallory.seesMasks('select mail from masked_hr.client'),
   ],
 })
