@@ -10,7 +10,7 @@ import { after, before, describe } from 'node:test'
 import { sslRequest } from '../../../src/wire/startup.ts'
 import { clause } from '../../support/clause.ts'
 import { runCommand, startCommand } from '../../support/command.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
+import { createTestDatabase, hasAllVariants, type TestDatabase } from '../../support/postgres.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 interface Answer {
@@ -29,10 +29,12 @@ const nameGroup = (name: string) => ({
 const longSeconds = 600
 const processes = { MASQUERADE_HTTP_WORKERS: '2', MASQUERADE_GATEWAY_WORKERS: '2' }
 
-for (const [title, more] of [
+const nodes = [
   ['one process', {}],
   ['several processes', processes],
-] as const)
+] as const
+
+for (const [title, more] of nodes.slice(0, hasAllVariants ? 2 : 1))
   describe(`a node of ${title} that is to stop`, () => {
     let store: TestDatabase
     let folder: string

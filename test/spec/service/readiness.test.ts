@@ -10,7 +10,7 @@ import { after, before, describe } from 'node:test'
 import { clause } from '../../support/clause.ts'
 import { runCommand, startCommand } from '../../support/command.ts'
 import { findFreePort } from '../../support/network.ts'
-import { createTestDatabase } from '../../support/postgres.ts'
+import { createTestDatabase, hasAllVariants } from '../../support/postgres.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
@@ -44,10 +44,12 @@ function listens(port: number): Promise<boolean> {
   })
 }
 
-for (const [title, more] of [
+const nodes = [
   ['one process', {}],
   ['several processes', processes],
-] as const)
+] as const
+
+for (const [title, more] of nodes.slice(hasAllVariants ? 0 : 1))
   describe(`the start of a node of ${title}`, () => {
     clause(
       'SVC-140',
