@@ -10,9 +10,9 @@ export interface RunOptions extends ShardOptions {
   readonly clusters?: readonly Cluster[][]
 }
 
-/** A file waits for half of its time: two shards more than cores. With many more, tests of time limits would fail. */
+/** A file waits for more than half of its time: three shards more than cores. */
 export function countShards(files: readonly string[]): number {
-  return Math.min(availableParallelism() + 2, files.length)
+  return Math.min(availableParallelism() + 3, files.length)
 }
 
 /** Runs the files on shards that all draw from one queue. */

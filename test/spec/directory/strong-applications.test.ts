@@ -9,6 +9,7 @@ import { clause } from '../../support/clause.ts'
 import { fillDirectory } from '../../support/directory.ts'
 import { type ApplicationWishes, addApplication } from '../../support/issuer.ts'
 import { freshDatabase, useMasking } from '../../support/masking.ts'
+import { hasAllVariants } from '../../support/postgres.ts'
 
 const { service, send, putPolicy, bindReached, reachedDatabase } = useMasking()
 const directory = () => fillDirectory(service())
@@ -134,13 +135,17 @@ test('DIR-154: nobody gets into an application that is stronger than they are', 
     await person([], all, owner),
     await person(['Global Administrator'], ['Application.ReadWrite.All', 'Directory.ReadWrite.All']),
   ]
+  // In `npm test` each way into each strong application is tried by one of the callers, in turn.
+  let turn = 0
   for (const [strength, make] of Object.entries(strengths)) {
     const one = await make()
     for (const id of [one.applicationId, one.servicePrincipalId])
       await service().database.sql`
         insert into owner_edge (tenant_id, object_id, owner_id) values (${service().tenantId}, ${id}, ${owner})`
-    for (const [method, path, body] of await waysIn(one))
+    for (const [method, path, body] of await waysIn(one)) {
+      turn++
       for (const [at, token] of weak.entries()) {
+        if (!hasAllVariants && at !== turn % weak.length) continue
         const answer = await ask(token, method, path, body)
         assert.equal(answer.status, 403, `${strength}, caller ${at}: ${method} ${path}: ${answer.text}`)
         assert.match(
@@ -148,6 +153,7 @@ test('DIR-154: nobody gets into an application that is stronger than they are', 
           /^Insufficient privileges to complete the operation\. The application has /,
         )
       }
+    }
     for (const token of weak)
       assert.equal(
         (await ask(token, 'PATCH', `/applications/${one.applicationId}`, { notes: 'x' })).status,

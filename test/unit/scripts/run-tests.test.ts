@@ -142,7 +142,7 @@ test('a good file takes one line', async () => {
 
 describe('files that share a process', () => {
   // More files than processes, on every machine.
-  const many = 2 * availableParallelism() + 2
+  const many = 2 * availableParallelism() + 4
 
   test('are reported each by itself when one of them ends the process', async () => {
     const good = Array.from({ length: many }, () => fine)
