@@ -28,10 +28,12 @@ export async function judgeRoles(sql: Sql, facts: MaskFacts): Promise<Verdict[]>
       const isOther = graph.roles.get(oid)?.superuser && group[0]?.code !== 'Superuser'
       if (!isOther) reasons.get(oid)?.push(reason)
     }
-  return [...reasons].map(([oid, list]): Verdict => {
-    const { name, canLogIn } = graph.roles.get(oid) ?? { name: '', canLogIn: false }
-    return { role: name, canLogIn, contained: list.length === 0, reasons: list }
-  })
+  return [...reasons]
+    .map(([oid, list]): Verdict => {
+      const { name, canLogIn } = graph.roles.get(oid) ?? { name: '', canLogIn: false }
+      return { role: name, canLogIn, contained: list.length === 0, reasons: list }
+    })
+    .sort((one, other) => Number(other.canLogIn) - Number(one.canLogIn) || (one.role < other.role ? -1 : 1))
 }
 
 /** Where nothing is masked there is nothing to contain. */

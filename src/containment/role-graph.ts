@@ -13,8 +13,7 @@ export interface Role {
 export interface Membership {
   readonly role: number
   readonly member: number
-  /** Null: the role that granted it is gone, or it is one of before 16. */
-  readonly grantor: string | null
+  readonly grantor: number
 }
 
 export interface RoleGraph {
@@ -26,23 +25,20 @@ export interface RoleGraph {
 
 /** INHERIT, SET and ADMIN count all: ADMIN can grant the others. Before 16 each membership has the first two. */
 export async function readRoleGraph(sql: Sql): Promise<RoleGraph> {
-  const [roles, memberships] = await Promise.all([
-    sql<(Role & { version: number })[]>`
-      select oid::int8 as oid, rolname::text as name, rolcanlogin as "canLogIn", rolsuper as superuser,
-        rolreplication as replication, rolcreaterole as "createRole",
-        current_setting('server_version_num')::int as version
-      from pg_catalog.pg_roles order by not rolcanlogin, rolname`,
-    sql<Membership[]>`
-      select m.roleid::int8 as role, m.member::int8 as member, g.rolname::text as grantor
-      from pg_catalog.pg_auth_members m left join pg_catalog.pg_roles g on g.oid = m.grantor
-        and current_setting('server_version_num')::int >= 160000
-      where m.admin_option or coalesce((to_jsonb(m) ->> 'inherit_option')::boolean, true)
-        or (to_jsonb(m) ->> 'set_option')::boolean`,
-  ])
+  const roles = await sql<(Role & { version: number })[]>`
+    select oid::int8 as oid, rolname::text as name, rolcanlogin as "canLogIn", rolsuper as superuser,
+      rolreplication as replication, rolcreaterole as "createRole",
+      current_setting('server_version_num')::int as version
+    from pg_catalog.pg_roles`
+  const version = roles[0]?.version ?? 0
+  const holds = version >= 160000 ? sql`m.inherit_option or m.set_option or m.admin_option` : sql`true`
+  const memberships = await sql<Membership[]>`
+    select m.roleid::int8 as role, m.member::int8 as member, m.grantor::int8 as grantor
+    from pg_catalog.pg_auth_members m where ${holds}`
   return {
     roles: new Map(roles.map((role) => [role.oid, role])),
     memberships: Map.groupBy(memberships, ({ role }) => role),
-    version: roles[0]?.version ?? 0,
+    version,
   }
 }
 
@@ -72,10 +68,13 @@ export function findMembers(
   return found
 }
 
-/** The statement that ends these memberships of one role. */
-export function revokeMemberships({ roles }: RoleGraph, ways: readonly Membership[]): string {
-  const nameOf = (oid: number) => roles.get(oid)?.name ?? ''
+/** The statement that ends these memberships of one role: since 16, by the roles that granted them. */
+export function revokeMemberships({ roles, version }: RoleGraph, ways: readonly Membership[]): string {
+  const nameOf = (oid: number) => roles.get(oid)?.name
   return ways
-    .map(({ role, member, grantor }) => revokeMembership(nameOf(role), nameOf(member), grantor))
+    .map(({ role, member, grantor }) => {
+      const by = version >= 160000 ? nameOf(grantor) : undefined
+      return revokeMembership(nameOf(role) ?? '', nameOf(member) ?? '', by ?? null)
+    })
     .join(';\n')
 }
