@@ -4,7 +4,7 @@ import { markPrefix } from '../db/login-mark.ts'
 import { quoteIdentifier } from '../db/quote.ts'
 import type { Sql } from '../db/sql.ts'
 import { driftTrigger, shadowPrefix, twinOwnerPrefix } from '../masks/names.ts'
-import { selectGuard } from '../masks/read/find-guard.ts'
+import { selectGuard } from '../masks/read/guard.ts'
 
 type FoundLeftover = Omit<Leftover, 'statement'> & {
   /** A role owns more than twins, or a schema has more. */

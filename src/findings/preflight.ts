@@ -4,8 +4,7 @@ import type { Sql } from '../db/sql.ts'
 import { hasLoginForm } from '../masks/names.ts'
 import type { Target } from '../masks/policy.ts'
 import { writeRelease } from '../masks/read/claim.ts'
-import { findGuard } from '../masks/read/find-guard.ts'
-import { readHeader } from '../masks/read/guard.ts'
+import { findGuard, readHeader } from '../masks/read/guard.ts'
 
 /** The first releases in which statistics do not show samples of what a reader may not read. */
 const firstFixed: Readonly<Record<number, string>> = {

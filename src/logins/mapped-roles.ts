@@ -5,7 +5,7 @@ import type { Sql } from '../db/sql.ts'
 import { isDirectoryName } from '../kernel/uuid.ts'
 import { isLoginMark, isTwinOwnerName } from '../masks/names.ts'
 import type { Target } from '../masks/policy.ts'
-import { findGuard } from '../masks/read/find-guard.ts'
+import { findGuard } from '../masks/read/guard.ts'
 import { findRelations } from '../masks/read/relations.ts'
 import type { ReachedRole } from './model.ts'
 

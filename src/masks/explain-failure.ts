@@ -59,22 +59,17 @@ export function explainFailure(error: unknown): Failure {
     return { passing: true, reason }
   }
   const code = codeOf(cause)
-  const text = cause instanceof Error ? cause.message : ''
   const known = passing[code] ?? lasting[code]
-  const detail =
-    code === sqlstate.insufficientPrivilege || code === sqlstate.dependentObjectsExist ? ` (${text})` : ''
-  if (known)
-    return {
-      passing: code in passing,
-      reason: known + detail,
-      ...(code === sqlstate.insufficientPrivilege && { lacksPrivilege: true }),
-    }
-  return {
-    passing: error instanceof Problem,
-    reason: code
+  if (!known) {
+    const reason = code
       ? `PostgreSQL refused a statement (SQLSTATE ${code})`
-      : 'an unexpected error; the log has it',
+      : 'an unexpected error; the log has it'
+    return { passing: error instanceof Problem, reason }
   }
+  const lacksPrivilege = code === sqlstate.insufficientPrivilege
+  const isNamed = (lacksPrivilege || code === sqlstate.dependentObjectsExist) && cause instanceof Error
+  const reason = isNamed ? `${known} (${cause.message})` : known
+  return { passing: code in passing, reason, ...(lacksPrivilege && { lacksPrivilege }) }
 }
 
 /** One line for a reason: what is wrong, and what to run. */

@@ -1,7 +1,7 @@
 import type { Exposure } from '../../contracts/inspection.ts'
 import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
 import type { Query, Row } from '../../db/sql.ts'
-import { selectGuard } from '../../masks/read/find-guard.ts'
+import { selectGuard } from '../../masks/read/guard.ts'
 import { type AclEntry, type ExposureKind, kind, type Scene } from './exposure.ts'
 import { aclEntries, findMaskedGrantees, listReaders } from './grantees.ts'
 

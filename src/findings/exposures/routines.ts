@@ -1,5 +1,5 @@
 import type { Sql } from '../../db/sql.ts'
-import { selectGuard } from '../../masks/read/find-guard.ts'
+import { selectGuard } from '../../masks/read/guard.ts'
 import type { Routine, Scene } from './exposure.ts'
 import { aclEntries } from './grantees.ts'
 import type { RoleBook } from './role-book.ts'

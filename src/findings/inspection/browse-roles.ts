@@ -3,7 +3,7 @@ import { loginMarkPrefix } from '../../db/login-mark.ts'
 import type { Tx } from '../../db/transaction.ts'
 import { twinOwnerPrefix } from '../../masks/names.ts'
 import type { Policy } from '../../masks/policy.ts'
-import { findGuard } from '../../masks/read/find-guard.ts'
+import { findGuard } from '../../masks/read/guard.ts'
 import { exemptions, readRoles } from '../../masks/read/roles.ts'
 import { isBrowsable, readsAll } from './ordinary-tables.ts'
 

@@ -4,7 +4,7 @@ import type { Fragment } from '../../db/query.ts'
 import type { Sql } from '../../db/sql.ts'
 import type { Tx } from '../../db/transaction.ts'
 import { shadowPrefix } from '../../masks/names.ts'
-import { selectGuard } from '../../masks/read/find-guard.ts'
+import { selectGuard } from '../../masks/read/guard.ts'
 
 const lookTimeoutMs = 1_500
 export const lockTimeoutMs = 500

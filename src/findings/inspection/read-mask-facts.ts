@@ -2,7 +2,7 @@ import type { MaskFacts } from '../../contracts/verdict.ts'
 import { loginMarkPrefix, markPrefix } from '../../db/login-mark.ts'
 import type { Sql } from '../../db/sql.ts'
 import type { Policy } from '../../masks/policy.ts'
-import { findGuard } from '../../masks/read/find-guard.ts'
+import { findGuard } from '../../masks/read/guard.ts'
 import { exemptions, listJudged, readRoles } from '../../masks/read/roles.ts'
 
 /**

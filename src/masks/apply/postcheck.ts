@@ -1,6 +1,6 @@
 import type { Sql } from '../../db/sql.ts'
 import { sqlstate } from '../../kernel/sqlstate.ts'
-import type { Oid, Snapshot } from '../model.ts'
+import type { Snapshot } from '../model.ts'
 import type { MaskedRelation } from '../plan/model.ts'
 
 /** The database is not what the turn meant to leave: an operator or another role changed something meanwhile. */
@@ -39,16 +39,12 @@ export async function postcheck(
   if (makers.length > 0) throw new NotAsPlanned('other roles may create objects where twins are')
 }
 
-async function findLeaks(
-  sql: Sql,
-  { exempt, guard }: Snapshot,
-  masked: readonly MaskedRelation[],
-): Promise<Oid[]> {
+function findLeaks(sql: Sql, { exempt, guard }: Snapshot, masked: readonly MaskedRelation[]) {
   if (exempt.everybody) return []
   const hidden = masked.flatMap(({ relation, hidden }) =>
     [...hidden].map((number) => ({ oid: relation.oid, number })),
   )
-  const rows = await sql<{ oid: Oid }[]>`
+  return sql`
     with hidden as (
       select * from unnest(${hidden.map(({ oid }) => oid)}::oid[],
         ${hidden.map(({ number }) => number)}::int2[]) h(oid, number)
@@ -63,19 +59,18 @@ async function findLeaks(
     where a.privilege_type in ('SELECT', 'TRIGGER', 'REFERENCES', 'MAINTAIN') and a.grantee <> l.owner
       and a.grantee <> all(${[...exempt.roles]}::oid[])
       and a.grantee not in (select role from ${sql(guard.schema)}.twin_owner)`
-  return rows.map(({ oid }) => oid)
 }
 
 /**
  * Twins whose rules depend on more than their sources do, with masked relations replaced by twins. Built-ins are no
  * dependencies.
  */
-async function findUsingOthers(sql: Sql, schema: string, masked: readonly MaskedRelation[]): Promise<Oid[]> {
+function findUsingOthers(sql: Sql, schema: string, masked: readonly MaskedRelation[]) {
   const twins = masked.flatMap(({ relation, twin }) =>
     twin ? [{ oid: relation.oid, isOwn: twin.by === 'itself' }] : [],
   )
   if (twins.length === 0) return []
-  const rows = await sql<{ oid: Oid }[]>`
+  return sql`
     with recursive twins as not materialized (select oid, twin_oid as twin from ${sql(schema)}.relation),
     pairs as (
       select p.oid as source, p.is_own, m.twin from unnest(${twins.map(({ oid }) => oid)}::oid[],
@@ -114,15 +109,12 @@ async function findUsingOthers(sql: Sql, schema: string, masked: readonly Masked
       and not exists (select from types t where t.source = u.source
         and (u.class = 'pg_catalog.pg_type'::regclass and u.object = t.type
           or u.class = 'pg_catalog.pg_collation'::regclass and u.object = t.collation))`
-  return rows.map(({ oid }) => oid)
 }
 
 /** Roles that may create in schemas of twins, and are neither owners of twins nor superusers. */
-async function findMakers(sql: Sql, schema: string): Promise<Oid[]> {
-  const rows = await sql<{ oid: Oid }[]>`
+const findMakers = (sql: Sql, schema: string) =>
+  sql`
     select a.grantee::int8 as oid from ${sql(schema)}.shadow s join pg_catalog.pg_namespace n on n.oid = s.shadow,
       pg_catalog.aclexplode(n.nspacl) a left join pg_catalog.pg_roles r on r.oid = a.grantee
     where a.privilege_type = 'CREATE' and a.grantee <> n.nspowner and r.rolsuper is not true
       and a.grantee not in (select role from ${sql(schema)}.twin_owner)`
-  return rows.map(({ oid }) => oid)
-}

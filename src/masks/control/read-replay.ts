@@ -2,7 +2,7 @@ import type { Database } from '../../db/database.ts'
 import type { Sql } from '../../db/sql.ts'
 import { within } from '../../kernel/jobs.ts'
 import { codeOf, sqlstate } from '../../kernel/sqlstate.ts'
-import { findGuard } from '../read/find-guard.ts'
+import { findGuard } from '../read/guard.ts'
 import { readMaskVersion } from '../read/mask-version.ts'
 
 /** The end of the primary's log at some time. */

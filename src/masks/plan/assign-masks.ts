@@ -60,6 +60,8 @@ function setMask(found: Found, relation: Relation, column: Column, mask: MaskOf)
   return true
 }
 
+const computed = { maskingFunction: 'Default', isDerived: true, isComputed: true } as const
+
 /** Until nothing changes: a child may compute a column otherwise than its parent, which shows it. */
 function derive(relations: Snapshot['relations'], found: Found): void {
   const kin = Map.groupBy(
@@ -78,16 +80,7 @@ function derive(relations: Snapshot['relations'], found: Found): void {
     if (!relation || !own) continue
     for (const column of relation.columns) {
       const source = column.computedFrom.map((each) => own.get(each)).find((mask) => mask !== undefined)
-      if (
-        source &&
-        setMask(found, relation, column, {
-          ...source,
-          maskingFunction: 'Default',
-          isDerived: true,
-          isComputed: true,
-        })
-      )
-        queue.push(oid)
+      if (source && setMask(found, relation, column, { ...source, ...computed })) queue.push(oid)
     }
     for (const { other } of kin.get(oid) ?? []) {
       const target = relations.get(other)

@@ -41,6 +41,7 @@ export function upgradeGuards(schema: string, version: number): string[] {
     `ALTER TABLE ${on('relation')} ALTER COLUMN before SET NOT NULL, DROP COLUMN grants,
       DROP COLUMN column_grants, DROP COLUMN rights, DROP COLUMN lent, DROP COLUMN IF EXISTS acl_order`,
     `ALTER TABLE ${on('policy')} ADD COLUMN IF NOT EXISTS self oid, ADD COLUMN IF NOT EXISTS epoch bigint,
+      ADD COLUMN IF NOT EXISTS owner uuid, ADD COLUMN IF NOT EXISTS database oid,
       ADD COLUMN IF NOT EXISTS exempt_oids bigint[], ADD COLUMN IF NOT EXISTS open jsonb NOT NULL DEFAULT '[]'`,
     `UPDATE ${on('policy')} SET open = coalesce((SELECT jsonb_agg(${entryOf('r.oid')})
       FROM pg_catalog.pg_roles r WHERE r.rolname = ANY (ending)), open) WHERE ending <> '{}'`,

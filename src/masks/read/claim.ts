@@ -78,10 +78,7 @@ async function describeRestored(sql: Sql, schema: string): Promise<string> {
 }
 
 function writeOwner(schema: string, databaseId: string): Statement[] {
-  const policyTable = quoteQualified(schema, 'policy')
-  return [
-    `ALTER TABLE ${policyTable} ADD COLUMN IF NOT EXISTS owner uuid, ADD COLUMN IF NOT EXISTS database oid`,
-    `UPDATE ${policyTable} SET owner = ${quoteLiteral(databaseId)},
-      database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database())`,
-  ].map((sql) => ({ sql, why: 'whose masks these are' }))
+  const sql = `UPDATE ${quoteQualified(schema, 'policy')} SET owner = ${quoteLiteral(databaseId)},
+    database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database())`
+  return [{ sql, why: 'whose masks these are' }]
 }

@@ -1,5 +1,6 @@
 import type { Sql } from '../../db/sql.ts'
 import type { Header, MaskRecord, Oid, TwinOwner } from '../model.ts'
+import { guardSchema } from '../names.ts'
 
 /** Columns of earlier releases come as JSON: they may be missing. */
 export async function readHeader(sql: Sql, schema: string): Promise<Header | null> {
@@ -37,4 +38,34 @@ export async function readTwinOwners(sql: Sql, schema: string): Promise<TwinOwne
   return await sql<TwinOwner[]>`
     select o.served::int8 as served, r.oid::int8 as role, r.rolname::text as name
     from ${sql(schema)}.twin_owner o join pg_catalog.pg_roles r on r.oid = o.role`
+}
+
+/**
+ * Selects the schema of our records. Any role that may create schemas can take its name first, so a schema of another
+ * role is not ours, whatever its name: ours belongs to the role of the binding or to a superuser.
+ */
+export function selectGuard(sql: Sql) {
+  return sql`
+    select n.oid, n.nspname, n.nspowner from pg_catalog.pg_namespace n
+    join pg_catalog.pg_roles o on o.oid = n.nspowner and (o.rolname = current_user or o.rolsuper)
+    where pg_catalog.starts_with(n.nspname, ${guardSchema}) and exists (
+      select from pg_catalog.pg_class c where c.relnamespace = n.oid and c.relname = 'relation')
+    order by n.oid limit 1`
+}
+
+/** Null: the database has no records of ours, or none that the role of the binding may read. */
+export async function findGuard(sql: Sql): Promise<string | null> {
+  const [row] = await sql<{ schema: string }[]>`
+    select g.nspname::text as schema from (${selectGuard(sql)}) g
+    join pg_catalog.pg_class c on c.relnamespace = g.oid and c.relname = 'policy'
+    where pg_catalog.has_schema_privilege(g.oid, 'USAGE') and pg_catalog.has_table_privilege(c.oid, 'SELECT')`
+  return row?.schema ?? null
+}
+
+/** Tables and roles are recorded by OID, which another server gives to others. */
+export async function readPlace(sql: Sql): Promise<string> {
+  const [row] = await sql<{ place: string }[]>`
+    select pg_catalog.concat_ws('/', (select system_identifier from pg_catalog.pg_control_system()), oid) as place
+    from pg_catalog.pg_database where datname = current_database()`
+  return row?.place ?? ''
 }

@@ -2,7 +2,7 @@ import type { Fragment, Query } from '../../db/query.ts'
 import type { Sql } from '../../db/sql.ts'
 import { everybody } from '../names.ts'
 import type { Policy } from '../policy.ts'
-import { readPlace } from './place.ts'
+import { readPlace } from './guard.ts'
 
 /** The role that an entry of an exempt list named when a turn first looked at it. Null: there was none. */
 export interface EntryRole {
@@ -15,23 +15,14 @@ export interface StoredRole extends EntryRole {
   readonly place: string
 }
 
-export interface ExemptRoleStore {
-  /**
-   * Stores what is not there yet, and returns what is there then: another turn or a write of the policy may have been
-   * first.
-   */
-  write(place: string, roles: readonly EntryRole[]): Promise<readonly EntryRole[]>
-}
+/**
+ * Stores what is not there yet, and returns what is there then: another turn or a write of the policy may have been
+ * first.
+ */
+export type StoreRoles = (place: string, roles: readonly EntryRole[]) => Promise<readonly EntryRole[]>
 
 /** A query that locks a database as writers of its policy do, which masking holds; part of a larger statement here. */
 export type DatabaseLock = (sql: Sql, databaseId: string) => Fragment
-
-export interface JudgedExempt {
-  readonly exemptRoles: readonly string[]
-  /** Entries that exempt nothing, as the role that has the name now is not the one that they meant. */
-  readonly takenNames: readonly string[]
-  readonly judgedRoles: NonNullable<Policy['judgedRoles']>
-}
 
 /**
  * An entry exempts the role that it named when a turn first looked at it. A role that takes the name later is never
@@ -41,11 +32,11 @@ export interface JudgedExempt {
  */
 export async function judgeExempt(
   sql: Sql,
-  store: ExemptRoleStore,
+  store: StoreRoles,
   stored: readonly StoredRole[],
   { exemptRoles: entries }: Pick<Policy, 'exemptRoles'>,
   isStored: boolean,
-): Promise<JudgedExempt> {
+): Promise<Required<Pick<Policy, 'exemptRoles' | 'takenNames' | 'judgedRoles'>>> {
   const named = entries.filter((entry) => entry.toLowerCase() !== everybody)
   if (named.length === 0) return { exemptRoles: entries, takenNames: [], judgedRoles: new Map() }
   const [place, roles] = await Promise.all([
@@ -58,7 +49,7 @@ export async function judgeExempt(
   const counts = (one: StoredRole) => one.oid === null || systemOf(one.place) === systemOf(place)
   const known = new Map(stored.filter(counts).map(({ entry, oid }) => [entry, oid]))
   const fresh = roles.filter(({ entry }) => !known.has(entry))
-  const added = isStored && fresh.length > 0 ? await store.write(place, fresh) : fresh
+  const added = isStored && fresh.length > 0 ? await store(place, fresh) : fresh
   for (const { entry, oid } of added) known.set(entry, oid)
   const isTaken = (entry: string) => now.get(entry) !== null && now.get(entry) !== known.get(entry)
   return {
@@ -78,25 +69,23 @@ export function selectRecords(sql: Sql, databaseId: Fragment): Fragment {
       from exempt_role where database_id = ${databaseId})`
 }
 
-export function createExemptRoleStore(sql: Sql, databaseId: string, lock: DatabaseLock): ExemptRoleStore {
-  return {
-    async write(place, roles) {
-      const entries = roles.map(({ entry }) => entry)
-      // The lock of the database comes first. Without it the foreign key takes it behind the rows, and a write of the
-      // policy, which has it, would wait for them.
-      await sql`
+export const storeRoles =
+  (sql: Sql, databaseId: string, lock: DatabaseLock): StoreRoles =>
+  async (place, roles) => {
+    const entries = roles.map(({ entry }) => entry)
+    // The lock of the database comes first. Without it the foreign key takes it behind the rows, and a write of the
+    // policy, which has it, would wait for them.
+    await sql`
         with held as materialized (${lock(sql, databaseId)})
         insert into exempt_role as e (database_id, place, entry, role_oid)
         select h.id, ${place}, r.entry, r.oid
         from held h cross join unnest(${entries}::text[], ${roles.map(({ oid }) => oid)}::int8[]) as r(entry, oid)
         on conflict (database_id, entry) do update set place = excluded.place, role_oid = excluded.role_oid
         where e.role_oid is not null and split_part(e.place, '/', 1) <> split_part(excluded.place, '/', 1)`
-      return await sql<EntryRole[]>`
+    return await sql<EntryRole[]>`
         select entry, role_oid as oid from exempt_role
         where database_id = ${databaseId} and entry = any(${entries}::text[])`
-    },
   }
-}
 
 export interface StoredEntries {
   /** On the list now or before, and not both. What was known about an entry of the name counts no more. */

@@ -1,5 +1,5 @@
 import type { Sql } from '../../db/sql.ts'
-import { findGuard } from './find-guard.ts'
+import { findGuard } from './guard.ts'
 
 /**
  * Another text as soon as masks or exemptions are other ones, or there is a new view, rule or policy or another

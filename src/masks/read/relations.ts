@@ -1,4 +1,4 @@
-import type { Row as AnyRow, Query, Sql } from '../../db/sql.ts'
+import type { Query, Row, Sql } from '../../db/sql.ts'
 import type { Column, Oid, Relation } from '../model.ts'
 
 /** Lower OIDs are of objects that the server has from its beginning. */
@@ -15,21 +15,20 @@ export async function findRelations(
   isWhole: boolean,
   exempt: readonly Oid[] | null = null,
 ): Promise<Oid[]> {
-  const recorded = guard !== null && isWhole ? sql`union select oid from ${sql(guard)}.relation` : sql``
-  const ours =
+  const [recorded, ours, alsoRead] =
     guard === null
-      ? sql`select null::oid where false`
-      : sql`select shadow from ${sql(guard)}.shadow
-          union all select oid from pg_catalog.pg_namespace where nspname = ${guard}`
-  // A twin of a view reads the twins of all that it reads, in focus or not.
-  const alsoRead =
-    guard === null
-      ? sql``
-      : sql`union all select d.refobjid from pg_catalog.pg_rewrite w
-          join pg_catalog.pg_depend d on d.objid = w.oid
-          join ${sql(guard)}.relation g on g.oid = d.refobjid where w.ev_class = reached.oid
-            and d.classid = 'pg_catalog.pg_rewrite'::regclass
-            and d.refclassid = 'pg_catalog.pg_class'::regclass`
+      ? [sql``, sql`select null::oid where false`, sql``]
+      : [
+          isWhole ? sql`union select oid from ${sql(guard)}.relation` : sql``,
+          sql`select shadow from ${sql(guard)}.shadow
+            union all select oid from pg_catalog.pg_namespace where nspname = ${guard}`,
+          // A twin of a view reads the twins of all that it reads, in focus or not.
+          sql`union all select d.refobjid from pg_catalog.pg_rewrite w
+            join pg_catalog.pg_depend d on d.objid = w.oid
+            join ${sql(guard)}.relation g on g.oid = d.refobjid where w.ev_class = reached.oid
+              and d.classid = 'pg_catalog.pg_rewrite'::regclass
+              and d.refclassid = 'pg_catalog.pg_class'::regclass`,
+        ]
   const rows = await sql<{ oid: Oid }[]>`
     with recursive named as (
       select c.oid from unnest(${targets.map(({ schema }) => schema)}::text[],
@@ -80,8 +79,6 @@ function selectConcerned(sql: Sql, guard: string | null, exempt: readonly Oid[])
     when c.relkind = 'v' and ${isOn(sql, 'security_invoker')} then not ${isWide}
     else c.relkind = 'm' and c.relispopulated or ${seesRaw} end`
 }
-
-type Piece = Query<AnyRow[]>
 
 const isOn = (sql: Sql, option: string) => sql`coalesce((select option_value::boolean
   from pg_catalog.pg_options_to_table(c.reloptions) where option_name = ${option}), false)`
@@ -160,7 +157,7 @@ export async function readRelations(
 }
 
 /** Types outside pg_catalog have no name here, but for citext as its extension made it. */
-async function readColumns(sql: Sql, oids: Piece): Promise<Map<Oid, Column[]>> {
+async function readColumns(sql: Sql, oids: Query<Row[]>): Promise<Map<Oid, Column[]>> {
   const rows = await sql<(Column & { relation: Oid })[]>`
     select a.attrelid::int8 as relation, a.attnum::int as number, a.attname::text as name,
       pg_catalog.format_type(a.atttypid, a.atttypmod) as type, pg_catalog.format_type(b.oid, b.modifier) as "baseType",
@@ -194,10 +191,7 @@ async function readColumns(sql: Sql, oids: Piece): Promise<Map<Oid, Column[]>> {
         from base join pg_catalog.pg_type t on t.oid = base.typbasetype where base.typtype = 'd'
       ) select * from base where typtype <> 'd') b
     where a.attrelid = any(${oids}) and a.attnum > 0 and not a.attisdropped order by a.attrelid, a.attnum`
-  const columns = new Map<Oid, Column[]>()
-  for (const { relation, ...column } of rows)
-    columns.set(relation, [...(columns.get(relation) ?? []), column])
-  return columns
+  return Map.groupBy(rows, ({ relation }) => relation)
 }
 
 /**

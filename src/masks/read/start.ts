@@ -2,7 +2,7 @@ import type { Tx } from '../../db/transaction.ts'
 import { sqlstate } from '../../kernel/sqlstate.ts'
 import type { GuardState, Server } from '../model.ts'
 import { driftFunction, driftTrigger, guardSchema } from '../names.ts'
-import { selectGuard } from './find-guard.ts'
+import { selectGuard } from './guard.ts'
 
 /** PostgreSQL ends a session that leaves the transaction of a turn idle for so long. */
 export const idleMs = 4_000

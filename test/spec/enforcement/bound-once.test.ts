@@ -10,7 +10,7 @@ import { retryUntil } from '../../support/wait-until.ts'
 
 const raw = 'ann@example.com'
 const masked = 'aXXX@XXXX.com'
-const mark = 'alter table masquerade_guard.policy drop column owner, drop column database'
+const mark = 'update masquerade_guard.policy set owner = null, database = null'
 
 /** For what PostgreSQL does only while nobody is connected to the database. */
 async function alone({ sql }: Database, database: string, statement: string): Promise<void> {

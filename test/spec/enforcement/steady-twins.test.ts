@@ -93,7 +93,7 @@ forEachCluster((cluster) => {
       run(`alter table masquerade_guard.relation add grants jsonb not null default '[]', add column_grants jsonb not null default '[]',
           add lent bigint[] not null default '{}';
         update masquerade_guard.relation set grants = coalesce((select jsonb_agg(jsonb_build_object(
-          'grantor', 0, 'grantee', (e ->> 1)::int8, 'grantable', false)) from jsonb_array_elements(before) e), '[]');
+          'grantor', 0, 'grantee', e -> 'grantee', 'grantable', false)) from jsonb_array_elements(before) e), '[]');
         alter table masquerade_guard.relation drop column before, drop column granted, drop column twin_oid, drop column basis,
           drop column twin_rule, drop column opened_at;
         alter table masquerade_guard.policy add ending text[] not null default '{}';

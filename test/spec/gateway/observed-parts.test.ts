@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe } from 'node:test'
 import { readWatched } from '../../../src/findings/per-role/read-watched.ts'
-import { findGuard } from '../../../src/masks/read/find-guard.ts'
+import { findGuard } from '../../../src/masks/read/guard.ts'
 import { clause } from '../../support/clause.ts'
 import { forEachCluster } from '../../support/postgres.ts'
 import { useWatchedDatabase, value } from '../../support/watched-database.ts'

@@ -8,8 +8,8 @@ import {
   stateReasons,
   type TurnState,
 } from '../../../kernel/enforcement-state.ts'
-import { createExemptRoleStore, type DatabaseLock } from '../../read/judge-exempt.ts'
-import { readPlace } from '../../read/place.ts'
+import { readPlace } from '../../read/guard.ts'
+import { type DatabaseLock, storeRoles } from '../../read/judge-exempt.ts'
 
 export interface Report {
   readonly state: EnforcementState
@@ -72,7 +72,7 @@ const untouched: Report = {
 /** The state of each bound database, in the service's own database, for every node. */
 export function createStateStore(sql: Sql, bound: BoundDatabases, lock: DatabaseLock) {
   return {
-    exemptRolesOf: (databaseId: string) => createExemptRoleStore(sql, databaseId, lock),
+    exemptRolesOf: (databaseId: string) => storeRoles(sql, databaseId, lock),
     ...readsOf(sql, bound),
     ...writesOf(sql, bound),
   }
