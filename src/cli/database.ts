@@ -62,7 +62,8 @@ A login that fails is refused and nothing is changed, unless --anyway is said: a
 one that does not. What the database lacks for masks is printed as statements, one a line; --sql writes them to a file.
 
 unbind --restore takes masks, role mappings, login roles, our schemas, the event trigger and the role of the twins away
-before it ends the binding, after showing the plan: the database is then as it was. Rules and the exempt list are kept.
+before it ends the binding, after showing the plan: the database is then as it was. Rules and the exempt list are kept;
+the policy is off, also when the database is bound again, until 'masquerade policy enable'.
 It can be repeated when something was in the way.
 
   --authentication METHOD   The weakest way in which the server may ask for the password: scram-sha-256, unless said,
@@ -128,7 +129,10 @@ async function unbind(values: Values, place: string): Promise<number> {
   const code = values.restore ? await restore(api, path, values) : 0
   if (code !== 0) return code
   await api.send('PUT', path, { properties: { binding: null } })
-  report(values, { binding: null }, 'The binding has ended. Rules and policy are kept.\n')
+  const kept = values.restore
+    ? 'Rules and exemptions are kept, and the policy is off: masquerade policy enable'
+    : 'Rules and policy are kept.'
+  report(values, { binding: null }, `The binding has ended. ${kept}\n`)
   return 0
 }
 
