@@ -97,8 +97,9 @@ function findUsingOthers(sql: Sql, schema: string, masked: readonly MaskedRelati
       select p.source, a.atttypid as type, a.attcollation as collation from pairs p
         join pg_catalog.pg_attribute a on a.attrelid = p.source and a.attnum > 0
       union
-      select b.source, t.typbasetype, t.typcollation from types b
-        join pg_catalog.pg_type t on t.oid = b.type and t.typtype = 'd'
+      -- OFFSET 0: a join would hash all types.
+      select b.source, t.typbasetype, t.typcollation from types b cross join lateral (
+        select * from pg_catalog.pg_type where oid = b.type and typtype = 'd' offset 0) t
     )
     select p.source::int8 as oid from pairs p
     where p.twin is null or not exists (select from pg_catalog.pg_class c where c.oid = p.twin)

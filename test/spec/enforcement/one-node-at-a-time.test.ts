@@ -172,7 +172,7 @@ describe('two nodes that change one masked database', () => {
 
   clause(
     'ENF-218',
-    'A change of a rule takes at most 48 round trips in all, of the node to the…',
+    'A change of a rule takes at most 30 round trips in all, of the node to the…',
     async () => {
       await using other = await createMaskedDatabase()
       const { database } = other
