@@ -39,7 +39,7 @@ export const meanwhile = event('meanwhile')
 /** A turn with these masked columns. It runs no code of mallory. */
 export const mask = event('mask')
 export const maskAll = event('mask, nobody exempt')
-/** The turn gave a note of that code about that relation. */
+/** The turn gave a note of that code about that relation, with these words: `NoTwin hr.both: other objects`. */
 export const note = event('note')
 /** Each query of the operator is true. */
 export const holds = event('holds')

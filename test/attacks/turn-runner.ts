@@ -122,11 +122,16 @@ class TurnScene {
     else if (verb === 'meanwhile') this.#meanwhile = text
     else if (verb === 'mask') return await this.#mask(text, [this.#target.role('auditor')])
     else if (verb === 'mask, nobody exempt') return await this.#mask(text, [])
-    else if (verb === 'note') return this.#notes.includes(text) ? '' : 'there is no such note'
+    else if (verb === 'note') return this.#isNoted(text) ? '' : 'there is no such note'
     else if (verb === 'twins call nothing') return await this.#readTwins()
     else if (verb === 'holds') return await this.#ask(text)
     else return await this.#spring(text)
     return ''
+  }
+
+  #isNoted(text: string): boolean {
+    const [note, part = ''] = text.split(': ')
+    return this.#notes.some((one) => one.startsWith(`${note}: `) && one.includes(part))
   }
 
   async #ask(text: string): Promise<string> {
@@ -204,7 +209,7 @@ class TurnScene {
     )
     const result = await (meanwhile === '' ? turn : turn.catch(() => undefined))
     this.#notes = [
-      ...(result?.notes ?? []).map(({ code, target }) => `${code} ${target}`),
+      ...(result?.notes ?? []).map(({ code, target, message }) => `${code} ${target}: ${message}`),
       ...(result?.unfinished ?? []).map(({ target, reason }) => `Unfinished ${target}: ${reason}`),
     ]
     if (!isDone) return 'nothing happened meanwhile'

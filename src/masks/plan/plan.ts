@@ -131,7 +131,7 @@ function maskAll(
     const isKept = isSame && made !== null && isUntouched(made, relation, place, record.rule)
     const obstacle =
       findObstacle(snapshot, how, place, suspended) ??
-      (isSame && record.isRefused ? 'PostgreSQL refused its definition over twins' : undefined) ??
+      (isSame && record.isRefused ? refused : undefined) ??
       (relation.reads.some((each) => twinless.has(each)) ? 'a relation that it reads has none' : undefined)
     if (obstacle === undefined && by === 'definition' && !isKept && !definitions.has(oid)) needed.push(oid)
     const before = recallBefore(relation, record, snapshot)
@@ -151,6 +151,9 @@ function maskAll(
   }
   return { masked, needed, refusals, drops }
 }
+
+const refused =
+  'PostgreSQL refused its definition over twins, or it would use other objects than the view does'
 
 /** The twin is as the turn left it that made it. */
 const isUntouched = (made: Relation, relation: Relation, place: TwinPlace, rule: string | null) =>

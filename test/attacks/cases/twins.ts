@@ -30,8 +30,10 @@ export const foreignObjects = turnCases('any role, harm', ['ENF-350'], {
     owner(show('app.show(s.word)')),
     mallory(spied('app.show(v text)', 'text', 'v')),
     mask(client),
-    note('NoTwin hr.both'),
+    note('NoTwin hr.both: would use other objects than the view does'),
     ...[closed, open, twinsCallNothing],
+    mask(client),
+    note('NoTwin hr.both: would use other objects than the view does'),
     bait(`select app.show('x'::text)`),
     mallory('drop function app.show(text)'),
     // What PostgreSQL refused is tried again after ten minutes.
