@@ -1,6 +1,7 @@
 import { longestMark, markPrefix } from '../db/login-mark.ts'
 import type { Fragment } from '../db/query.ts'
 import type { Sql } from '../db/sql.ts'
+import type { LoginSource } from '../masks/control/source.ts'
 import { guardSchema, shadowPrefix } from '../masks/names.ts'
 import { listRecordedExempt } from '../masks/read/recorded-exempt.ts'
 import { readMappedRoles, readOwned } from './mapped-roles.ts'
@@ -8,7 +9,6 @@ import { readMark } from './mark.ts'
 import type {
   Facts,
   LoginSnapshot,
-  LoginSource,
   LoginsOptions,
   ObservedLogin,
   ObservedRole,

@@ -1,6 +1,6 @@
 import type { ColumnPlace } from '../../contracts/inspection.ts'
 import type { Homonym, MaskedRelation, RoleMasks } from '../../contracts/role-masks.ts'
-import type { Sql } from '../../db/sql.ts'
+import type { Query, Row, Sql } from '../../db/sql.ts'
 import type { Controller } from '../../masks/control/controller.ts'
 import { findGuard } from '../../masks/read/guard.ts'
 import { readMaskVersion } from '../../masks/read/mask-version.ts'
@@ -76,8 +76,8 @@ export async function readGatewayVersion(sql: Sql): Promise<string> {
 
 /**
  * The relations that each role has to read through twins: it may read the twin, but not every column of the relation
- * itself. A role that sees raw values, for whatever reason, keeps doing so. `observed`: no relation moves, and these
- * columns are watched.
+ * itself, or of what a view reads with the privileges of its reader. A role that sees raw values, for whatever reason,
+ * keeps doing so. `observed`: no relation moves, and these columns are watched.
  */
 export async function readMaskedFor(
   sql: Sql,
@@ -111,13 +111,27 @@ export async function readMaskedFor(
 }
 
 async function readMoved(sql: Sql, guard: string, roles: readonly string[]) {
+  const readsAll = (
+    oid: Query<Row[]>,
+  ) => sql`(pg_catalog.has_table_privilege(r.oid, ${oid}, 'SELECT') or not exists (
+    select 1 from pg_catalog.pg_attribute a where a.attrelid = ${oid} and a.attnum > 0 and not a.attisdropped
+      and not pg_catalog.has_column_privilege(r.oid, ${oid}, a.attnum, 'SELECT')))`
   return await sql<(MaskedRelation & { role: string })[]>`
-    with masked as (
+    with recursive masked as (
       select c.oid, n.nspname, c.relname, g.twin, c.relkind = 'r' and exists (
           select 1 from pg_catalog.pg_inherits where inhparent = c.oid) as has_children,
+        exists (select 1 from pg_catalog.pg_options_to_table(c.reloptions)
+          where option_name = 'security_invoker' and option_value::boolean) as is_invoker,
         pg_catalog.to_regclass(pg_catalog.format('%I.%I', g.twin->>'schema', g.twin->>'name')) as twin_oid
       from ${sql(guard)}.relation g join pg_catalog.pg_class c on c.oid = g.oid
-      join pg_catalog.pg_namespace n on n.oid = c.relnamespace where g.twin is not null)
+      join pg_catalog.pg_namespace n on n.oid = c.relnamespace where g.twin is not null),
+    -- What is read for a view with the privileges of its reader.
+    beneath (view, oid) as (
+      select oid, oid from masked where is_invoker
+      union select b.view, d.refobjid from beneath b join masked v on v.oid = b.oid and v.is_invoker
+      join pg_catalog.pg_rewrite w on w.ev_class = v.oid
+      join pg_catalog.pg_depend d on d.classid = 'pg_catalog.pg_rewrite'::regclass and d.objid = w.oid
+        and d.refclassid = 'pg_catalog.pg_class'::regclass join masked x on x.oid = d.refobjid)
     select r.rolname::text as role, m.nspname::text as schema, m.relname::text as name,
       pg_catalog.jsonb_build_object('schema', m.twin->'schema', 'name', m.twin->'name') as twin,
       m.has_children as "hasChildren",
@@ -138,9 +152,8 @@ async function readMoved(sql: Sql, guard: string, roles: readonly string[]) {
         select 1 from pg_catalog.unnest(c.conkey) n (attnum)
         where not pg_catalog.has_column_privilege(r.oid, m.oid, n.attnum, 'SELECT'))) k on true
     where m.twin_oid is not null and pg_catalog.has_any_column_privilege(r.oid, m.twin_oid, 'SELECT')
-      and not (pg_catalog.has_table_privilege(r.oid, m.oid, 'SELECT') or not exists (
-        select 1 from pg_catalog.pg_attribute a where a.attrelid = m.oid and a.attnum > 0 and not a.attisdropped
-          and not pg_catalog.has_column_privilege(r.oid, m.oid, a.attnum, 'SELECT')))
+      and (not ${readsAll(sql`m.oid`)}
+        or exists (select 1 from beneath b where b.view = m.oid and not ${readsAll(sql`b.oid`)}))
     order by 1, 2, 3`
 }
 

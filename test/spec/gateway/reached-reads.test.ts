@@ -17,6 +17,31 @@ forEachCluster((cluster) => {
     const { target, gateway, role, run, mask, watch, isRaw } = database
 
     clause(
+      'GATE-390',
+      'A view that reads with the privileges of its reader moves to its twin for a role that may not…',
+      async () => {
+        if (majorOf(cluster) < 15) return
+        await run(`create view public.mine with (security_invoker) as select id, email from public.people;
+          create view public.ours with (security_invoker) as select id, email from public.mine;
+          grant select on public.mine, public.ours to ${role('auditor')}, ${role('analyst')}`)
+        await mask([email], ['auditor'])
+        await gateway().refresh()
+        for (const name of ['mine', 'ours']) {
+          const text = `select email from public.${name} where id = 1`
+          const masks = await watch('analyst', text)
+          assert.match(masks.shown, /XXX@XXXX\.com/, name)
+          assert.deepEqual([masks.raw, masks.masked], [[], [email]], name)
+          const { shown, raw } = await watch('auditor', text)
+          assert.match(shown, new RegExp(value), name)
+          assert.deepEqual(raw, [email], name)
+        }
+        await run('drop view public.mine cascade')
+        await mask([email], ['auditor'])
+        await gateway().refresh()
+      },
+    )
+
+    clause(
       'GATE-251',
       'A write to a relation touches the masked columns that its rules on INSERT, UPDATE and DELETE…',
       async () => {
