@@ -1,7 +1,7 @@
 import type { Database } from '../db/database.ts'
 import type { Sql } from '../db/sql.ts'
 import type { LeftLogin } from '../masks/control/login-port.ts'
-import { type AskedServer, type Mark, readMark, silence } from '../masks/control/read-replay.ts'
+import { type AskedServer, type Mark, readMark, readPosition, silence } from '../masks/control/read-replay.ts'
 import { joinReasons } from '../masks/control/states/judge-unfinished.ts'
 import { endSession, endSessionOf } from '../masks/sessions/signal-session.ts'
 import { findStarting, outwait } from '../masks/sessions/starting.ts'
@@ -9,14 +9,6 @@ import { findShown } from './end-sessions.ts'
 
 /** Why sessions of login roles may go on at a server. Numbers: process ids of those that do. */
 type Fault = 'behind' | 'silent' | 'unasked' | readonly number[]
-
-interface Look {
-  readonly isSame: boolean
-  /** When its postmaster started. */
-  readonly started: string
-  /** For each loss whether the server shows it. */
-  readonly replayed: readonly boolean[]
-}
 
 const waitMs = 2_000
 const pauseMs = 50
@@ -58,9 +50,10 @@ export async function endAtServer(
   done: Set<string>,
 ): Promise<Fault | undefined> {
   const until = performance.now() + waitMs
+  const losses = logins.map(({ left }) => left)
   try {
     for (;;) {
-      const seen = await server.ask((sql) => look(sql, primary, logins))
+      const seen = await server.ask((sql) => readPosition(sql, primary, losses))
       if (seen === silence) return 'silent'
       if (!seen.isSame) return undefined
       const keyOf = ({ oid, left }: LeftLogin) => [name, seen.started, oid, left].join(' ')
@@ -81,20 +74,6 @@ export async function endAtServer(
   } catch {
     return 'unasked'
   }
-}
-
-/** The primary by another name has replayed what it wrote. One that was replaced is of an earlier timeline. */
-async function look(sql: Sql, { system, timeline }: Mark, logins: readonly LeftLogin[]): Promise<Look> {
-  const [row] = await sql<Look[]>`
-    select (select system_identifier::text from pg_control_system()) = ${system} as "isSame",
-      extract(epoch from pg_postmaster_start_time())::text as started,
-      array(select coalesce(greatest((select timeline_id from pg_control_checkpoint()),
-          (select min_recovery_end_timeline from pg_control_recovery())) >= ${timeline}::int
-        and lsn::pg_lsn <= case when pg_is_in_recovery() then pg_last_wal_replay_lsn()
-          else pg_current_wal_insert_lsn() end, false)
-        from unnest(${logins.map(({ left }) => left)}::text[]) with ordinality as w(lsn, at) order by at) as replayed`
-  if (!row) throw new Error('the server did not answer')
-  return row
 }
 
 /**

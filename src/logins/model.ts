@@ -1,7 +1,30 @@
 import type { Logger } from 'pino'
 import type { LoginNeeds } from '../masks/control/login-port.ts'
-import type { LoginSource } from '../masks/control/source.ts'
+import type { Target } from '../masks/policy.ts'
 import type { LoginKeys, Mark } from './mark.ts'
+
+/** A principal of the directory with the database roles that mappings give it. */
+export interface LoginRights {
+  readonly principalId: string
+  /** The userPrincipalName or the appId. */
+  readonly name: string
+  readonly roles: readonly string[]
+}
+
+/** Reads of the management side and the directory. */
+export interface LoginSource {
+  /** Null: no database of that id is bound. */
+  find(databaseId: string): Promise<{ readonly places?: readonly unknown[] } | null>
+  /** The rights of those principals that have any, and the tables that rules name. */
+  readLogins(
+    databaseId: string,
+    principalIds: readonly string[],
+  ): Promise<{ readonly rights: readonly LoginRights[]; readonly tables: readonly Target[] }>
+  /** The rules that are enforced, and the principals that are exempt from them. */
+  readPolicy(
+    databaseId: string,
+  ): Promise<{ readonly rules: readonly Target[]; readonly exemptPrincipals: readonly string[] }>
+}
 
 export interface LoginsOptions extends LoginNeeds {
   readonly source: LoginSource

@@ -1,7 +1,6 @@
 import { longestMark, markPrefix } from '../db/login-mark.ts'
 import type { Fragment } from '../db/query.ts'
 import type { Sql } from '../db/sql.ts'
-import type { LoginSource } from '../masks/control/source.ts'
 import { guardSchema, shadowPrefix } from '../masks/names.ts'
 import { listRecordedExempt } from '../masks/read/recorded-exempt.ts'
 import { readMappedRoles, readOwned } from './mapped-roles.ts'
@@ -9,6 +8,7 @@ import { readMark } from './mark.ts'
 import type {
   Facts,
   LoginSnapshot,
+  LoginSource,
   LoginsOptions,
   ObservedLogin,
   ObservedRole,

@@ -4,7 +4,7 @@ import type { Database } from '../../src/db/database.ts'
 import { loginRoleName } from '../../src/directory/principals/login-role.ts'
 import { Logins } from '../../src/logins/logins.ts'
 import type { LoginKeys } from '../../src/logins/mark.ts'
-import type { LoginRights } from '../../src/masks/control/source.ts'
+import type { LoginRights } from '../../src/logins/model.ts'
 import type { Target } from '../../src/masks/policy.ts'
 import { writeVerifier } from '../../src/wire/scram.ts'
 

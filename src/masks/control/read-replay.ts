@@ -55,26 +55,50 @@ export async function readMark({ sql }: Database): Promise<Mark> {
   return { lsn: row.lsn, system: row.system, timeline: Number.parseInt(row.file.slice(0, 8), 16) }
 }
 
+interface Position {
+  /** It is of the primary's cluster. */
+  readonly isSame: boolean
+  readonly isStandby: boolean
+  /** Its control file knows the primary's timeline: else it may follow a primary that was replaced. */
+  readonly isCurrent: boolean
+  /** When its postmaster started. */
+  readonly started: string
+  /** For each end of a log whether it has that; none, where it is not current. */
+  readonly replayed: readonly boolean[]
+}
+
+export async function readPosition(
+  sql: Sql,
+  { system, timeline }: Mark,
+  lsns: readonly string[],
+): Promise<Position> {
+  const [row] = await sql<Position[]>`
+    with here as (
+      select (select system_identifier::text from pg_control_system()) = ${system} as "isSame",
+        pg_is_in_recovery() as "isStandby", extract(epoch from pg_postmaster_start_time())::text as started,
+        coalesce(greatest((select timeline_id from pg_control_checkpoint()),
+          (select min_recovery_end_timeline from pg_control_recovery())) >= ${timeline}::int, false) as "isCurrent"
+    )
+    select here.*, array(select coalesce("isCurrent" and lsn::pg_lsn <= case when "isStandby"
+        then pg_last_wal_replay_lsn() else pg_current_wal_insert_lsn() end, false)
+      from unnest(${lsns}::text[]) with ordinality as w(lsn, at) order by at) as replayed from here`
+  if (!row) throw new Error('the server did not answer')
+  return row
+}
+
 /**
  * For each position whether the standby has replayed it. Undefined: it cannot be asked or does not answer, is no
- * standby, or one of another cluster. So is one whose control file does not know the primary's timeline yet: it may
- * follow a primary that was replaced.
+ * standby, or one of another cluster or of a primary that was replaced.
  */
 export async function askReplayed(
   server: AskedServer,
-  { system, timeline }: Mark,
+  mark: Mark,
   lsns: readonly string[],
   waitMs?: number,
 ): Promise<readonly boolean[] | undefined> {
-  const read = (sql: Sql) => sql<{ isFollower: boolean; replayed: boolean[] }[]>`
-    select pg_is_in_recovery() and (select system_identifier::text from pg_control_system()) = ${system}
-        and greatest((select timeline_id from pg_control_checkpoint()),
-          (select min_recovery_end_timeline from pg_control_recovery())) >= ${timeline}::int as "isFollower",
-      array(select coalesce(pg_last_wal_replay_lsn() >= lsn::pg_lsn, false)
-        from unnest(${lsns}::text[]) with ordinality as w(lsn, at) order by at) as replayed`
-  const rows = await server.ask(read, waitMs).catch(() => [])
-  const row = rows === silence ? undefined : rows[0]
-  return row?.isFollower ? row.replayed : undefined
+  const seen = await server.ask((sql) => readPosition(sql, mark, lsns), waitMs).catch(() => silence)
+  if (typeof seen === 'symbol') return undefined
+  return seen.isSame && seen.isStandby && seen.isCurrent ? seen.replayed : undefined
 }
 
 /**
