@@ -137,7 +137,6 @@ export interface MaskRecord {
 
 /** A rule holds on to the attribute that it found: a renamed column and a detached partition stay masked. */
 export interface Pin {
-  readonly rule: string
   readonly schema: string
   readonly table: string
   readonly column: string
@@ -184,16 +183,11 @@ export interface Exempt {
   readonly namesakes: readonly string[]
 }
 
-/** The schema of our records, or the one that they are to have. */
-export interface GuardState {
-  readonly schema: string
-  readonly isThere: boolean
-}
-
 /** The part of a database that a turn looks at, at one moment. */
 export interface Snapshot {
   readonly server: Server
-  readonly guard: GuardState
+  /** The schema of our records, or the one that they are to have. */
+  readonly guard: { readonly schema: string; readonly isThere: boolean }
   readonly header: Header | null
   readonly isWatched: boolean
   /** False: only relations around some tables were read. */

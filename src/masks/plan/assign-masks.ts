@@ -96,8 +96,8 @@ function derive(relations: Snapshot['relations'], found: Found): void {
 
 export const pinsOf = (masks: Masks): Pin[] =>
   [...masks]
-    .map(([number, { name, schema, table, column, isComputed }]) => ({
-      ...{ rule: name, schema, table, column, number },
+    .map(([number, { schema, table, column, isComputed }]) => ({
+      ...{ schema, table, column, number },
       ...(isComputed && { computed: isComputed }),
     }))
     .sort((one, other) => one.number - other.number)

@@ -15,9 +15,8 @@ export function maskRelation(
   const { relation, twin, record, made } = wanted
   const { oid, reads } = relation
   const close = closeRelation(snapshot, wanted, readers)
-  const opening = twin
-    ? openTwin(snapshot, wanted, twin)
-    : dropTwin(snapshot, { oid, twin: record?.twin ?? null }, made)
+  const former = { oid, twin: record?.twin ?? null }
+  const opening = twin ? openTwin(snapshot, wanted, twin) : dropTwin(snapshot, former, made)
   const isOpened = record?.isOpened && close.length + opening.length === 0
   const open =
     twin && !isOpened
@@ -26,7 +25,7 @@ export function maskRelation(
   return formGroup(oid, targetOf(relation, '').on, open, {
     close,
     closeTwin: made && !wanted.isKept ? closeTwin(snapshot, oid, made) : [],
-    refuse: twin ? dropTwin(snapshot, { oid, twin: record?.twin ?? null }, made, twin.basis) : [],
+    refuse: twin ? dropTwin(snapshot, former, made, twin.basis) : [],
     waitsFor: reads,
     needs: twin ? [twin.owner, twin.schema, ...reads] : [],
   })
@@ -56,7 +55,7 @@ function closeRelation(
 
 /** jsonb keeps no order of keys. */
 const writePins = (pins: MaskRecord['pins']) =>
-  JSON.stringify(pins.map((one) => [one.rule, one.schema, one.table, one.column, one.number, one.computed]))
+  JSON.stringify(pins.map((one) => [one.schema, one.table, one.column, one.number, one.computed]))
 
 /** The end of the twin alone where the binding cannot act for the owner of the relation, and of the mask. */
 export function release(snapshot: Snapshot, record: MaskRecord, relation: Relation | undefined): Group[] {

@@ -44,19 +44,12 @@ function lend(
       .filter(({ users }) => users.includes(0) || users.includes(owner))
       .map(({ twins }) => twins),
   )
-  const lent = [
-    ...[...new Set(used)].filter((one) => !mayUse.has(one)).map((one) => ['USAGE', one] as const),
-    ...(makesIn === null ? [] : [['CREATE', makesIn] as const]),
-  ]
+  const why = 'the owner of the view makes its twin'
+  const on = (schema: string) => `ON SCHEMA ${quoteIdentifier(schema)}`
+  const lent = [...new Set(used)].filter((one) => !mayUse.has(one)).map((one) => `USAGE ${on(one)}`)
+  if (makesIn !== null) lent.push(`CREATE ${on(makesIn)}`)
   const write = (verb: 'GRANT' | 'REVOKE') =>
-    lent.flatMap(([kind, schema]) =>
-      writeGrant(
-        verb,
-        `${kind} ON SCHEMA ${quoteIdentifier(schema)}`,
-        [quoteIdentifier(name)],
-        'the owner of the view makes its twin',
-      ),
-    )
+    lent.flatMap((what) => writeGrant(verb, what, [quoteIdentifier(name)], why))
   return [...write('GRANT'), ...inner, ...write('REVOKE')]
 }
 

@@ -1,6 +1,6 @@
 import type { Tx } from '../../db/transaction.ts'
 import { sqlstate } from '../../kernel/sqlstate.ts'
-import type { GuardState, Server } from '../model.ts'
+import type { Server, Snapshot } from '../model.ts'
 import { driftFunction, driftTrigger, guardSchema } from '../names.ts'
 import { selectGuard } from './guard.ts'
 
@@ -10,7 +10,7 @@ export const idleMs = 4_000
 /** What a turn knows before it takes the lock of the database. */
 export interface Start {
   readonly server: Server
-  readonly guard: GuardState
+  readonly guard: Snapshot['guard']
   /** The records are as this release makes them. */
   readonly isCurrent: boolean
   /** The event trigger that tells of changes is there. */
