@@ -5,13 +5,16 @@ import type { Origin } from '../../sql/references.ts'
 import { resolveReferences } from '../../sql/resolve.ts'
 import { type Node, type RangeVar, readStrings, unwrap } from '../../sql/syntax-tree.ts'
 
-/** Numbers of the columns of a relation that show hidden values; `decided`: hidden values choose its rows or open values. */
+/**
+ * Numbers of the columns of a relation that show hidden values, negative where open ones may be among them.
+ * `decided`: hidden values choose its rows or open values.
+ */
 export type Shows = readonly number[] | 'decided'
 
-/** A relation that a view reads: its columns, and those of them that are hidden. */
+/** A relation that a view reads: its columns, and those of them that show hidden values alone, or with open ones. */
 export interface Read {
   readonly columns: readonly string[]
-  readonly hidden: ReadonlySet<string>
+  readonly hidden: ReadonlyMap<string, 'hidden' | 'mixed'>
 }
 
 /** What a column reference may mean: hidden columns alone, hidden and open ones, or open ones. */
@@ -38,7 +41,7 @@ export function followHidden(
   const names = new Set<string>()
   const locate = (range: RangeVar) => {
     const read = find(range)
-    for (const name of read?.hidden ?? []) names.add(name)
+    for (const name of read?.hidden.keys() ?? []) names.add(name)
     return { schema: range.schemaname, columns: read?.columns }
   }
   const { columns } = resolveReferences(statement, { locate }, effort)
@@ -59,7 +62,7 @@ function judge(origins: readonly Origin[], find: (range: RangeVar) => Read | und
     const hidden = 'relation' in origin ? find(origin.relation.range)?.hidden : undefined
     if (!hidden || hidden.size === 0) return 'open'
     if (origin.column === undefined) return 'mixed'
-    return hidden.has(origin.column) ? 'hidden' : 'open'
+    return hidden.get(origin.column) ?? 'open'
   })
   return each.reduce<Meaning | undefined>(join, undefined) ?? 'open'
 }
@@ -87,7 +90,7 @@ function listPlaces(part: Node) {
 class Output {
   /** Places of columns that decide nothing. */
   readonly harmless = new Set<number>()
-  /** Numbers of the columns of the result that are made of hidden columns. */
+  /** Of the columns of the result, as in `Shows`. */
   readonly shown = new Set<number>()
   readonly #meanings: ReadonlyMap<number, Meaning>
 
@@ -95,19 +98,24 @@ class Output {
     this.#meanings = meanings
   }
 
-  /** `isCut`: a limit around it. What merges or orders rows by hidden columns chooses those that it leaves. */
-  read(select: Node, isCut = false): this {
+  /**
+   * `isCut`: a limit around it. What merges or orders rows by hidden columns chooses those that it leaves. `isPart`: of
+   * a UNION.
+   */
+  read(select: Node, isCut = false, isPart = false): this {
     const { op, targetList = [], groupClause = [], sortClause, distinctClause } = select
     const cuts = isCut || Boolean(select.limitCount ?? select.limitOffset ?? select.havingClause)
     const isUnion = op === 'SETOP_UNION'
     const isGrouped = this.#isHiddenIn(groupClause)
     const merges = isGrouped || distinctClause || (isUnion && (!select.all || sortClause))
     if ((cuts && merges) || (!isUnion && op !== 'SETOP_NONE')) return this
-    if (isUnion) return this.read(select.larg, cuts).read(select.rarg, cuts)
+    if (isUnion) return this.read(select.larg, cuts, true).read(select.rarg, cuts, true)
     for (const item of groupClause) this.#accept(item)
     for (const [at, { ResTarget: item }] of targetList.entries()) {
       this.#accept(item.val)
-      if (isGrouped || this.#isHiddenIn(item.val)) this.shown.add(at + 1)
+      const isMixed =
+        isPart || isGrouped || listPlaces(item.val).places.some((one) => this.#meanings.get(one) !== 'hidden')
+      if (isGrouped || this.#isHiddenIn(item.val)) this.shown.add(isMixed ? -(at + 1) : at + 1)
     }
     if (!cuts && !distinctClause) for (const at of listPlaces(sortClause).places) this.harmless.add(at)
     return this

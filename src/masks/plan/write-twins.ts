@@ -81,12 +81,15 @@ export function writeTwin(
       : { select: '', shows: recallShows(kept) }
   if (typeof written === 'string') return written
   const { shows } = written
-  const isHidden = (number: number) => masks.has(number) || (shows !== 'decided' && shows?.includes(number))
-  moves.set(nameOf(relation), {
-    ...{ to: nameOf(place), shows },
-    columns: relation.columns.map(({ name }) => name),
-    hidden: new Set(relation.columns.flatMap(({ number, name }) => (isHidden(number) ? [name] : []))),
-  })
+  const own = shows === 'decided' ? [] : (shows ?? [])
+  const hidden: Move['hidden'] = new Map(
+    relation.columns.flatMap(({ number, name }): [string, 'hidden' | 'mixed'][] => {
+      if (masks.has(number) || own.includes(number)) return [[name, 'hidden']]
+      return own.includes(-number) ? [[name, 'mixed']] : []
+    }),
+  )
+  const columns = relation.columns.map(({ name }) => name)
+  moves.set(nameOf(relation), { to: nameOf(place), shows, columns, hidden })
   const read = isOwn ? [] : listRead(snapshot, relation).filter((one) => moves.has(nameOf(one)))
   return {
     ...place,

@@ -101,6 +101,21 @@ export const choosing = turnCases('any role, harm', ['ENF-559'], {
     'select name from hr.inner where not vip',
     `${inner} grant select on hr.inner to {victim};;`,
   ),
+  'values out of what another view puts together': view(
+    `select o ->> 'name' as name, case when (o ->> 'vip')::boolean then '' else o ->> 'name' end as shown from hr.inner`,
+    `create view hr.inner as select json_build_object('name', name, 'vip', vip) as o from hr.people;;
+      grant select on hr.inner to {victim};;`,
+  ),
+  'values out of a union of another view': view(
+    `select nullif(word, 'ann') as word from hr.inner`,
+    `create view hr.inner as select mail as word from hr.people union all select name from hr.people;;
+      grant select on hr.inner to {victim};;`,
+  ),
+  'the first of what another view orders': view(
+    'select names[1] as name from hr.inner',
+    `create view hr.inner as select array_agg(name order by level) as names from hr.people;;
+      grant select on hr.inner to {victim};;`,
+  ),
   'rows of another view': view('select * from hr.few', few),
   'rows of another view as invoker': view(
     'select * from hr.few',
