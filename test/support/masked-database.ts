@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import type { Row } from '../../src/db/sql.ts'
+import { sqlstate } from '../../src/kernel/sqlstate.ts'
 import type { Mask, MaskingFunction, Policy, Rule } from '../../src/masks/policy.ts'
+import { type TurnResult, takeTurn } from '../../src/masks/turn.ts'
 import type { ClusterName } from './cluster.ts'
 import { createEmptyDatabase } from './postgres.ts'
 
@@ -57,6 +59,14 @@ export async function createMaskedDatabase(cluster?: ClusterName) {
       await cleanup.close()
     },
   }
+}
+
+/** Turns until none is cut short: each makes as many twins as it can within seconds, and the service takes the next one. */
+export async function takeTurns(...given: Parameters<typeof takeTurn>): Promise<TurnResult> {
+  const result = await takeTurn(...given)
+  if (!result.unfinished.some((one) => one.sqlstate === sqlstate.programLimitExceeded)) return result
+  const next = await takeTurns(...given)
+  return { ...next, steps: [...result.steps, ...next.steps] }
 }
 
 const nothing: Omit<Mask, 'maskingFunction'> = {

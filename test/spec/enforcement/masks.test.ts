@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import { takeTurn } from '../../../src/masks/turn.ts'
 import { clause } from '../../support/clause.ts'
 import { majorOf } from '../../support/cluster.ts'
-import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
+import { createMaskedDatabase, policy, rule, takeTurns } from '../../support/masked-database.ts'
 import { forEachCluster } from '../../support/postgres.ts'
 
 /** Type, a raw value, what Default makes of it (as text). */
@@ -156,7 +156,7 @@ forEachCluster((cluster) => {
           create table public.trap (v public.calmer); insert into public.trap values ('calm');
           create view public.bait as select 'calm'::public.calmer as lure, v from public.t0`)
         // The literal of the view would be a call of the cast in its twin.
-        const { notes, unfinished } = await takeTurn(
+        const { notes, unfinished } = await takeTurns(
           target.database,
           policy([rule('public.t0.v'), rule('public.trap.v')]),
         )

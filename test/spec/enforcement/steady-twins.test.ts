@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe } from 'node:test'
-import { takeTurn } from '../../../src/masks/turn.ts'
 import { clause } from '../../support/clause.ts'
-import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
+import { createMaskedDatabase, policy, rule, takeTurns } from '../../support/masked-database.ts'
 import { forEachCluster } from '../../support/postgres.ts'
 
 /** Twins whose columns have other types than those of their views. */
@@ -12,7 +11,7 @@ forEachCluster((cluster) => {
     let reader = ''
     const run = (text: string) => target.database.sql.unsafe(text)
     const rules = ['hr.client.mail', 'hr.client.nick'].map((place) => rule(place))
-    const enforce = async (wanted = rules) => (await takeTurn(target.database, policy(wanted))).steps
+    const enforce = async (wanted = rules) => (await takeTurns(target.database, policy(wanted))).steps
     const typeOf = async (view: string, column: string) => {
       const [row] = await run(`select format_type(atttypid, atttypmod) as type from pg_attribute
         where attrelid = 'masked_hr.${view}'::regclass and attname = '${column}'`)
