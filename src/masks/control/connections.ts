@@ -2,7 +2,8 @@ import type { Finding, Preflight } from '../../contracts/preflight.ts'
 import type { Database } from '../../db/database.ts'
 import type { Place } from '../../db/database-url.ts'
 import type { Sql } from '../../db/sql.ts'
-import { codeOf, sqlstate } from '../../kernel/sqlstate.ts'
+import { sqlstateOf } from '../../db/sqlstate.ts'
+import { sqlstate } from '../../kernel/sqlstate.ts'
 import { describeFinding, Unfit } from '../explain-failure.ts'
 import type { Target } from '../policy.ts'
 import { type Claimant, describeMasked } from '../read/claim.ts'
@@ -189,7 +190,7 @@ async function keep(connection: Connection): Promise<void> {
     before?.end()
   } catch (error) {
     // Another session waits for one of these locks. Otherwise no lock is left, perhaps, and it has to stay.
-    if (codeOf(error) === sqlstate.lockNotAvailable) before?.end()
+    if (sqlstateOf(error) === sqlstate.lockNotAvailable) before?.end()
     else if (before) await before.sql`select`.catch(before.end)
   }
   if (connection.isClosed) connection.kept?.end()
