@@ -1,8 +1,17 @@
 import assert from 'node:assert/strict'
+import { globSync } from 'node:fs'
+import path from 'node:path'
 import { test } from 'node:test'
+import type { Capability, ClauseId } from '../attacks/attack.ts'
 import { checkQuote, clauses, parseClauses, parsePermissions, permissionTable } from '../support/clause.ts'
 import { findGaps, listTestedIds, parseExceptions } from './coverage.ts'
 import { readText, readTree } from './tree.ts'
+
+interface AttackCase {
+  readonly id: string
+  readonly capability: Capability
+  readonly clauses: readonly ClauseId[]
+}
 
 const made = `# Made up
 
@@ -44,6 +53,25 @@ test('no clause is written in a form that is overlooked', () => {
     assert.equal(read.length, text.match(/^\s*[-*#]+\s*\**[A-Z]+-\d+/gm)?.length, path)
     assert.equal(new Set(read.map((one) => one.id.replace(/\d+$/, ''))).size, 1, path)
   }
+})
+
+test('an attack of a capability holds clauses of its guarantees', async () => {
+  const rows = readText('spec/enforcement.md').match(/^\| G\d.*$/gm) ?? []
+  const guarantees = rows.map((row) => row.match(/ENF-\d+/g) ?? [])
+  const listed = guarantees.flat()
+  const known = new Set(clauses().map((one) => one.id))
+  assert.equal(guarantees.length, 3)
+  assert.deepEqual([new Set(listed).size, listed.filter((id) => !known.has(id))], [listed.length, []])
+  const [values = [], time = [], harm = []] = guarantees
+  const meant: Record<Capability, string[]> = { contained: [...values, ...time], 'any role, harm': harm }
+  const read = async (file: string): Promise<Record<string, AttackCase[]>> => import(path.resolve(file))
+  const files = await Promise.all(globSync('test/attacks/cases/*.ts').map(read))
+  const cases = files.flatMap((one) => Object.values(one).flat())
+  assert.ok(cases.length > 500)
+  assert.deepEqual(
+    cases.filter((one) => !one.clauses.some((id) => meant[one.capability].includes(id))),
+    [],
+  )
 })
 
 test('clauses refer to clauses that exist', () => {
