@@ -56,7 +56,7 @@ test('no clause is written in a form that is overlooked', () => {
 })
 
 test('an attack of a capability holds clauses of its guarantees', async () => {
-  const rows = readText('spec/enforcement.md').match(/^- G\d[^]*?\n\n/gm) ?? []
+  const rows = readText('spec/enforcement.md').match(/^- G\d[\s\S]*?\n\n/gm) ?? []
   const guarantees = rows.map((row) => row.match(/ENF-\d+/g) ?? [])
   const listed = guarantees.flat()
   const known = new Set(clauses().map((one) => one.id))
