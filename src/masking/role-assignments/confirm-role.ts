@@ -20,8 +20,8 @@ export async function lockAssignments(tx: Query): Promise<void> {
 }
 
 /**
- * MASK-227: refuses a caller whose role ended after the request was permitted. Every write asks it when it has the row that it
- * is about, before what it finds there shows in the answer, and once more before it commits (`operation`, MASK-245).
+ * MASK-227: refuses a caller whose role ended after the request was permitted. A write that waited for the row that it is
+ * about asks it before what it finds there shows in the answer, and every write before it commits (`operation`, MASK-245).
  */
 export async function requireRole(
   { tx, ports, caller, params }: Write,
