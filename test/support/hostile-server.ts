@@ -29,7 +29,16 @@ export async function startHostileServer(
 }
 
 /** Asks for SCRAM with these rounds, in each login as often as said and all at once, and counts the proofs of one login. */
-export async function startScramServer({ rounds, times }: { rounds: number | string; times: number }) {
+export async function startScramServer({
+  rounds,
+  times,
+  leaves = false,
+}: {
+  rounds: number | string
+  times: number
+  /** Goes once it has a proof: the client waits for nothing more. */
+  leaves?: boolean
+}) {
   const sockets = new Set<Socket>()
   let proofs = 0
   const server = createServer((socket) => {
@@ -41,8 +50,7 @@ export async function startScramServer({ rounds, times }: { rounds: number | str
         socket.on('data', (bytes) => {
           own += bytes.toString('latin1').split('c=biws').length - 1
           proofs = Math.max(proofs, own)
-          // Who was asked once waits for an answer.
-          if (times === 1 && own === 1) socket.end()
+          if (leaves && own === times) socket.end()
         })
         const [, nonce = ''] = /r=([^,]+)$/.exec(first.toString('latin1')) ?? []
         const salt = Buffer.alloc(16).toString('base64')

@@ -58,7 +58,7 @@ clause(
   'A bound server asks for the proof of the password once in a login: where it asks again, it loses the connection…',
   async () => {
     const tryOut = async (asks: { rounds: number; times: number }, authentication?: string) => {
-      using server = await startScramServer(asks)
+      using server = await startScramServer({ ...asks, leaves: true })
       const binding = {
         host: '127.0.0.1',
         port: server.port,
