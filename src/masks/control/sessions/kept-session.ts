@@ -7,6 +7,7 @@ import { findBlockers, findLockHolders } from './in-the-way.ts'
 export interface KeptSession {
   readonly sql: Sql
   readonly end: () => void
+  isAsked: boolean
 }
 
 /**
@@ -26,7 +27,7 @@ export async function keepSession(database: Database): Promise<KeptSession> {
     await ended.promise
   }
   database.transaction(work).catch(begun.reject)
-  return { sql: await begun.promise, end: ended.resolve }
+  return { sql: await begun.promise, end: ended.resolve, isAsked: false }
 }
 
 /** A statement that fails must not end the transaction. */
