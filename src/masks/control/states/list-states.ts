@@ -104,9 +104,12 @@ export function expectChecks(sql: Sql, bound: BoundDatabases, restoredAt: Date |
   }
 }
 
-/** Has every bound database looked at soon. Returns the time of the request, on the clock of the store. */
+/**
+ * Has every bound database looked at soon, as after a change: a quiet one, too. Returns the time of the request, on the
+ * clock of the store.
+ */
 export async function requestChecks(sql: Sql): Promise<Date> {
-  await sql`update enforcement_state set next_check_at = now()`
+  await sql`update enforcement_state set next_check_at = now(), last_change = nextval('resource_version')`
   const [row] = await sql<{ at: Date }[]>`select clock_timestamp() as at`
   if (!row) throw new Error('the store did not answer')
   return row.at
