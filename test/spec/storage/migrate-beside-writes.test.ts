@@ -16,7 +16,7 @@ clause(
   async () => {
     const { database } = service()
     const { sql } = database
-    const text = 'alter table masquerade.role_assignment add column added text'
+    const text = 'alter table masquerade.masked_database add column added text'
     const number = readMigrations().length + 1
     const migrations = [...readMigrations(), { number, name: 'added', checksum: 'x', text }]
     const url = `${await reachedDatabase()}/roleMappings/x`
@@ -36,7 +36,7 @@ clause(
         message: /^the migration was not made: other transactions used its tables for 2 seconds/,
       })
       const [column] =
-        await sql`select from pg_attribute where attrelid = 'role_assignment'::regclass and attname = 'added'`
+        await sql`select from pg_attribute where attrelid = 'masked_database'::regclass and attname = 'added'`
       assert.equal(column, undefined, 'nothing was changed')
       const migrating = migrate(database, migrations)
       await waitUntil('the migration waits for the write', () => isWaiting('alter table%'))
