@@ -74,6 +74,8 @@ export interface Relation {
    * it.
    */
   readonly rolePolicies: 'none' | 'permissive' | 'restrictive'
+  /** Its owner reads past its row policies; the owner of its twin does not. */
+  readonly hasRowSecurity: boolean
   /** Tables that its row policies read and its owner may read too. `name` is quoted: `public.teams`. */
   readonly policyReads: readonly { readonly oid: Oid; readonly name: string }[]
   /** Relations that its row policies read, and that a twin would read with other rights than its reader's. */

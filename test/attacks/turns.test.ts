@@ -54,6 +54,11 @@ forUsualCluster((cluster) => {
     clause('ENF-295', 'A grant of a column that a role passed on by a grant option …', play('ENF-295'))
     clause('ENF-64', 'A session that holds a lock on a twin keeps no column from being …', play('ENF-64'))
     clause('ENF-559', 'The twin of a view that chooses rows, or values of open columns, …', play('ENF-559'))
+    clause(
+      'ENF-573',
+      'The same holds of the twins of materialized views, of views over a table …',
+      play('ENF-573'),
+    )
     clause('ENF-560', 'A table whose row policies read a table with policies for certain …', play('ENF-560'))
     clause('ENF-67', 'Each relation is planned by itself, under limits of bytes, …', play('ENF-67'))
     clause('ENF-146', 'A snapshot that was exported before a rule, or before an exemption …', play('ENF-146'))

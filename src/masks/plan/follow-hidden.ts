@@ -28,8 +28,8 @@ const builders = new Set(
 
 /**
  * `SELECT id, upper(mail) FROM people` → [2]; `SELECT id FROM people WHERE NOT vip` → 'decided'. Masked values would
- * let other rows pass, and choose other open values, than raw ones did. Groups, and the order of all rows, show no
- * more than before.
+ * let other rows pass, and choose other open values, than raw ones did. So do groups and an order, where an expression
+ * or a view above takes some of them.
  */
 export function followHidden(
   definition: string,
@@ -70,15 +70,15 @@ function judge(origins: readonly Origin[], find: (range: RangeVar) => Read | und
 const join = (one: Meaning | undefined, other: Meaning): Meaning =>
   one === undefined || one === other ? other : 'mixed'
 
-/** Where columns stand in a part of the tree, the columns that USING compares, and whether there is a query in it. */
+/** Where columns stand in a part of the tree, the columns that USING compares, and whether it looks elsewhere. */
 function listPlaces(part: Node) {
-  const found = { places: [] as number[], using: [] as string[], hasQuery: false }
+  const found = { places: [] as number[], using: [] as string[], looksElsewhere: false }
   const walk = (node: Node): void => {
     if (typeof node !== 'object' || node === null) return
     for (const [kind, child] of Object.entries<Node>(node)) {
       if (kind === 'ColumnRef') found.places.push(child.location ?? 0)
       if (kind === 'usingClause') found.using.push(...readStrings(child))
-      if (kind === 'SubLink') found.hasQuery = true
+      if (kind === 'SubLink' || isForeign(kind, child)) found.looksElsewhere = true
       walk(child)
     }
   }
@@ -86,7 +86,14 @@ function listPlaces(part: Node) {
   return found
 }
 
-/** The lists of the outermost query, and of the parts of a UNION. */
+/** A function or operator that is not built in may look up what the reader may not. */
+function isForeign(kind: string, node: Node): boolean {
+  const name = { FuncCall: node?.funcname, A_Expr: node?.name }[kind]
+  const [schema, own] = Array.isArray(name) ? readStrings(name) : []
+  return own !== undefined && schema !== 'pg_catalog'
+}
+
+/** The lists of the outermost query, and of the parts of a UNION ALL. */
 class Output {
   /** Places of columns that decide nothing. */
   readonly harmless = new Set<number>()
@@ -98,26 +105,20 @@ class Output {
     this.#meanings = meanings
   }
 
-  /**
-   * `isCut`: a limit around it. What merges or orders rows by hidden columns chooses those that it leaves. `isPart`: of
-   * a UNION.
-   */
-  read(select: Node, isCut = false, isPart = false): this {
-    const { op, targetList = [], groupClause = [], sortClause, distinctClause } = select
-    const cuts = isCut || Boolean(select.limitCount ?? select.limitOffset ?? select.havingClause)
-    const isUnion = op === 'SETOP_UNION'
-    const isGrouped = this.#isHiddenIn(groupClause)
-    const merges = isGrouped || distinctClause || (isUnion && (!select.all || sortClause))
-    if ((cuts && merges) || (!isUnion && op !== 'SETOP_NONE')) return this
-    if (isUnion) return this.read(select.larg, cuts, true).read(select.rarg, cuts, true)
-    for (const item of groupClause) this.#accept(item)
+  /** `isPart`: of a UNION ALL. */
+  read(select: Node, isPart = false): this {
+    const { op, all, targetList = [], sortClause, distinctClause } = select
+    // Set operations are ordered by the number of a column.
+    if (op === 'SETOP_UNION' && all && !sortClause)
+      return this.read(select.larg, true).read(select.rarg, true)
+    if (op !== 'SETOP_NONE') return this
     for (const [at, { ResTarget: item }] of targetList.entries()) {
+      if (distinctClause && this.#isHiddenIn(item.val)) continue
       this.#accept(item.val)
       const isMixed =
-        isPart || isGrouped || listPlaces(item.val).places.some((one) => this.#meanings.get(one) !== 'hidden')
-      if (isGrouped || this.#isHiddenIn(item.val)) this.shown.add(isMixed ? -(at + 1) : at + 1)
+        isPart || listPlaces(item.val).places.some((one) => this.#meanings.get(one) !== 'hidden')
+      if (this.#isHiddenIn(item.val)) this.shown.add(isMixed ? -(at + 1) : at + 1)
     }
-    if (!cuts && !distinctClause) for (const at of listPlaces(sortClause).places) this.harmless.add(at)
     return this
   }
 
@@ -132,11 +133,11 @@ class Output {
 
   /** It has no hidden column, shows each column as it is, or is made of hidden ones alone. */
   #isPlain(node: Node): boolean {
-    const { places, hasQuery } = listPlaces(node)
+    const { places, looksElsewhere } = listPlaces(node)
     const meanings = new Set(places.map((at) => this.#meanings.get(at)))
     const [kind, fields] = unwrap(node)
     if (kind === 'ColumnRef' || [...meanings].every((one) => one === 'open')) return true
-    if (meanings.size === 1 && meanings.has('hidden') && !hasQuery) return true
+    if (meanings.size === 1 && meanings.has('hidden') && !looksElsewhere) return true
     return listParts(kind, fields)?.every((part) => this.#isPlain(part)) ?? false
   }
 }

@@ -54,7 +54,7 @@ export function placeTwin({ snapshot, moves }: TwinContext, shown: Shown): TwinP
   const columns = relation.columns.map((column) => [column.name, column.type])
   const moved = listRead(snapshot, relation).map((one) => {
     const { to, shows } = moves.get(nameOf(one)) ?? {}
-    return [one.oid, to, shows]
+    return [one.oid, to, shows, one.hasRowSecurity]
   })
   const basis = hash([relation.rule, columns, own, options, relation.owner, relation.readSchemas, moved])
   return { ...place, owner: relation.ownerName, ownerOid: relation.owner, basis }
@@ -139,8 +139,11 @@ function writeView(
   const moved = definition && unlessRefused(() => move(text, moves))
   const own = definition && unlessRefused(() => followHidden(text, find, definition.returnsSets))
   if (moved === null || own === null) return unwritable
-  const isOver = listRead(snapshot, relation).some((one) => moves.get(nameOf(one))?.shows === 'decided')
-  const shows = isOver ? 'decided' : own
+  const isDecided = (one: Relation) =>
+    moves.has(nameOf(one)) && (one.hasRowSecurity || moves.get(nameOf(one))?.shows === 'decided')
+  // A materialized view has the rows of its last refresh, and its owner reads past row policies.
+  const isOther = relation.kind === 'materialized view' || listRead(snapshot, relation).some(isDecided)
+  const shows = isOther ? 'decided' : own
   if (shows === 'decided' && snapshot.server.version < 150_000) return tooEarly
   if (shows !== 'decided' && masks.size === 0) return { select: moved, shows }
   const columns = relation.columns.map(({ name }) => quoteIdentifier(name)).join(', ')

@@ -128,6 +128,7 @@ export async function readRelations(
         case (select pg_catalog.bool_and(p.polpermissive) from pg_catalog.pg_policy p
             where c.relrowsecurity and p.polrelid = c.oid and p.polcmd in ('*', 'r') and 0 <> all(p.polroles))
           when true then 'permissive' when false then 'restrictive' else 'none' end as "rolePolicies",
+        c.relrowsecurity as "hasRowSecurity",
         coalesce((
           select jsonb_agg(distinct jsonb_build_object('oid', d.refobjid::int8, 'name', d.refobjid::regclass::text))
           from pg_catalog.pg_policy p join pg_catalog.pg_depend d on d.objid = p.oid

@@ -115,8 +115,9 @@ const json17: Views = {
 
 /** Of all of these, those that choose rows or values by a masked column. */
 const choosing = new Set(
-  `arrays cases coalesced fields hstored intersect jsonRecords jsonTable jsonTableRow lateral limited nested
-  ofPartitioned ofRow ofView recursion rowsCompared sub team toJsonb unnestedRows windows xml`.split(/\s+/),
+  `aggregates arrays called cases coalesced distinctOn fields hstored intersect json16 jsonRecords jsonTable
+  jsonTableRow lateral limited nested nicks numbers ofPartitioned ofRow ofView recursion rowsCompared sub team toJsonb
+  unions unnestedRows windows xml`.split(/\s+/),
 )
 
 forEachCluster((cluster) => {
