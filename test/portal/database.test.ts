@@ -132,7 +132,19 @@ describe('the pages of a database', { skip: skipReason ?? false }, () => {
 
       await follow(page, '/')
       const figure = page.locator('.figure', { hasText: 'Not contained' })
-      await figure.getByText('shop').waitFor()
+      // The look after the first change may end behind the list above, and count none.
+      const isCounted = () =>
+        figure
+          .getByText('shop')
+          .waitFor({ timeout: 3_000 })
+          .then(
+            () => true,
+            () => false,
+          )
+      await waitUntil('the overview counts it', async () => {
+        await page.reload()
+        return isCounted()
+      })
       await page.getByRole('row', { name: /^shop Enforced \d+ [1-9]/ }).waitFor()
 
       await follow(page, `${shopPage}/rules`)
