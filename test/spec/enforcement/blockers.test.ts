@@ -3,7 +3,8 @@ import { SessionsInTheWay } from '../../../src/masks/control/sessions/in-the-way
 import { clause } from '../../support/clause.ts'
 import { createMaskedDatabase } from '../../support/masked-database.ts'
 
-const limitMs = 300
+/** Longer than a look takes beside other tests. */
+const limitMs = 1_500
 
 clause(
   'ENF-296',
@@ -20,7 +21,7 @@ clause(
     const clear = (waiting: (typeof waiting1)[], since = Date.now()) =>
       inTheWay.clear('one', { sql, exempt: [], waiting, since })
     const isOverdue = () => inTheWay.listOverdue('one').has(oid)
-    const wait = () => sql`select pg_sleep(${(2 * limitMs) / 1000})`
+    const wait = () => sql`select pg_sleep(${(1.2 * limitMs) / 1000})`
     const hold = async (database: typeof target.database, work: () => Promise<void>) =>
       database.transaction(async (tx) => {
         await tx`lock table public.people in access exclusive mode`
