@@ -41,13 +41,13 @@ export const noTwin = ({ schema, name }: Relation, reason: string) =>
     `${schema}.${name} shows masked data and has no masked twin: ${reason}. ${closed}`,
   )
 
-/** The twin of a view that shows its rows as they are reads with the rights of the view's owner. */
+/** The twin of any other view reads with the rights of the view's owner. */
 const readsAsReader = ({ schema, name }: Relation) =>
   note(
     'ReadsAsReader',
     `${schema}.${name}`,
-    `${schema}.${name} chooses rows or values by masked columns, so its masked twin reads with the privileges of`,
-    'its reader. Grant SELECT on the relations that it reads to the roles that are to read it.',
+    `Masked columns, row policies or a refresh choose what ${schema}.${name} shows, so its masked twin reads with the`,
+    'privileges of its reader. Grant SELECT on the relations that it reads to the roles that are to read it.',
   )
 
 const rowSecurity = ({ schema, name, rolePolicies }: Relation) =>

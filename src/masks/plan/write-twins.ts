@@ -122,7 +122,7 @@ function writeTableSelect(shown: Shown): string {
 
 const unwritable = 'its definition is too long, or cannot be made over twins'
 const tooEarly = [
-  'it chooses rows or values by masked columns, so its twin has to read as its reader, which PostgreSQL can since 15.',
+  'masked columns, row policies or a refresh choose what it shows: its twin reads as its reader, since PostgreSQL 15.',
   'Let roles read the twins of its tables instead',
 ].join(' ')
 

@@ -4,6 +4,7 @@ import { findExposures } from '../../../src/findings/exposures/find-exposures.ts
 import { judgeUnfinished } from '../../../src/masks/control/states/judge-unfinished.ts'
 import { takeTurn } from '../../../src/masks/turn.ts'
 import { clause } from '../../support/clause.ts'
+import { majorOf } from '../../support/cluster.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
 import { forEachCluster } from '../../support/postgres.ts'
 import { listPrivileges } from '../../support/privileges.ts'
@@ -28,6 +29,9 @@ const bindings: Readonly<
 }
 
 forEachCluster((cluster) => {
+  // Before PostgreSQL 15 no view reads as its reader.
+  const hasReaders = majorOf(cluster) >= 15
+  const note = hasReaders ? 'ReadsAsReader' : 'NoTwin'
   for (const [title, { options, setUp }] of Object.entries(bindings))
     describe(`a binding that ${title}`, () => {
       let target: Awaited<ReturnType<typeof createMaskedDatabase>>
@@ -62,9 +66,12 @@ forEachCluster((cluster) => {
         const before = await listPrivileges(target.database, roles)
         const session = target.connectAs('binder')
         const { notes } = await takeTurn(session, policy(rules, [String(auditor)]))
-        assert.deepEqual(notes, [])
+        assert.deepEqual(
+          notes.map(({ code, target: of }) => [code, of]),
+          [[note, 'app.m']],
+        )
         assert.deepEqual((await takeTurn(session, policy(rules, [String(auditor)]))).steps, [])
-        for (const object of ['t', 'v', 'm']) {
+        for (const object of hasReaders ? ['t', 'v', 'm'] : ['t', 'v']) {
           assert.deepEqual(await reads('analyst', `select mail from masked_app.${object}`), ['XXXX'], object)
           await assert.rejects(
             reads('analyst', `select mail from app.${object}`),
@@ -86,9 +93,13 @@ forEachCluster((cluster) => {
         const session = target.connectAs('binder')
         const rules = [rule('app.t.mail'), rule('app.foreign_to_us.mail')]
         const { notes } = await takeTurn(session, policy(rules, [String(auditor)]))
-        assert.deepEqual(notes.map(({ code, target }) => [code, target]).sort(), [
-          ['NotMasked', 'app.foreign_to_us'],
-        ])
+        assert.deepEqual(
+          notes.map(({ code, target }) => [code, target]).sort(),
+          [
+            ['NotMasked', 'app.foreign_to_us'],
+            [note, 'app.m'],
+          ].sort(),
+        )
         await assert.rejects(reads('analyst', 'select mail from app.t'), /permission denied/)
         await assert.rejects(reads('analyst', 'select mail from app.of_analyst'), /permission denied/)
         await takeTurn(session, policy([]))
