@@ -76,11 +76,16 @@ forEachCluster((name) => {
             const thief = await connectAs('analyst', database)
             const [{ pid }] = (await thief.query('select pg_backend_pid() as pid')).rows
             const ended = new Promise<void>((resolve) => thief.once('end', resolve))
-            for (const text of run.split(/;;\s+/)) await thief.query(text)
-            if (endless !== undefined) thief.query(endless).catch(() => {})
-            const from = performance.now()
-            const { headers } = await exempt()
-            assert.equal(headers.get('x-masquerade-enforcement'), 'Pending', id)
+            let [from, state] = [0, 'Enforced'] as [number, string | null]
+            // A lock that another session gives back in between is enough for the turn: it is taken as well then.
+            for (let tries = 3; state === 'Enforced' && tries > 0; tries--) {
+              if (from !== 0) await exempt('auditor')
+              for (const text of run.split(/;;\s+/)) await thief.query(text)
+              if (endless !== undefined) thief.query(endless).catch(() => {})
+              from = performance.now()
+              state = (await exempt()).headers.get('x-masquerade-enforcement')
+            }
+            assert.equal(state, 'Pending', id)
             const { body } = await masking.send('GET', `${policyUrl(db)}/enforcement`)
             assert.match(body.reason, new RegExp(`session ${pid} of role "analyst"`), id)
             if (kind === 'may end none') {
