@@ -1,10 +1,10 @@
 import type { Database } from '../db/database.ts'
 import type { Sql } from '../db/sql.ts'
 import type { LeftLogin } from '../masks/control/login-port.ts'
-import { type AskedServer, type Mark, readMark, readPosition, silence } from '../masks/control/read-replay.ts'
 import { joinReasons } from '../masks/control/states/judge-unfinished.ts'
-import { endSession, endSessionOf } from '../masks/sessions/signal-session.ts'
-import { findStarting, outwait } from '../masks/sessions/starting.ts'
+import { type AskedServer, type Mark, readMark, readPosition, silence } from '../sessions/replay.ts'
+import { endSession, endSessionOf } from '../sessions/signal-session.ts'
+import { findStarting, outwait } from '../sessions/starting.ts'
 import { findShown } from './end-sessions.ts'
 
 /** Why sessions of login roles may go on at a server. Numbers: process ids of those that do. */

@@ -5,7 +5,7 @@ import { quoteIdentifier } from '../db/quote.ts'
 import type { Sql } from '../db/sql.ts'
 import type { Tx } from '../db/transaction.ts'
 import { codeOf, sqlstate } from '../kernel/sqlstate.ts'
-import { findStarting, outwait } from '../masks/sessions/starting.ts'
+import { findStarting, outwait } from '../sessions/starting.ts'
 
 interface Role {
   readonly oid: number

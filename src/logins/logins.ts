@@ -13,8 +13,8 @@ import {
   noLogins,
   type SettledLogins,
 } from '../masks/control/login-port.ts'
-import { readMark } from '../masks/control/read-replay.ts'
 import { idleMs } from '../masks/read/start.ts'
+import { readMark } from '../sessions/replay.ts'
 import { type Applied, applyLogins, Busy, createLogin, dropLogins, renewPassword, unmark } from './apply.ts'
 import { endAtServers } from './end-at-standbys.ts'
 import { endLoginSessions, lockTimeoutMs, waitUntilGone } from './end-sessions.ts'

@@ -3,6 +3,8 @@ import type { Database } from '../db/database.ts'
 import type { Sql } from '../db/sql.ts'
 import type { Tx } from '../db/transaction.ts'
 import { codeOf, sqlstate } from '../kernel/sqlstate.ts'
+import { NameHeld } from '../sessions/name-holders.ts'
+import { watchWaits } from '../sessions/watch-waits.ts'
 import { apply } from './apply/apply.ts'
 import { closeEach, type Done, openEach, type Run } from './apply/apply-each.ts'
 import { judge } from './apply/outcomes.ts'
@@ -19,8 +21,6 @@ import { readDefinitions } from './read/definitions.ts'
 import { readHeader } from './read/guard.ts'
 import { listExemptNames, readExempt, readSnapshot } from './read/snapshot.ts'
 import { idleMs, readStart, type Start } from './read/start.ts'
-import { NameHeld } from './sessions/name-holders.ts'
-import { watchWaits } from './sessions/watch-waits.ts'
 
 export interface TurnOptions {
   /** Tables to look at, by the version of the records; undefined: everything. */

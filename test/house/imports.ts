@@ -26,8 +26,9 @@ export const directions: Record<string, readonly string[] | 'everything'> = {
   issuer: ['directory', 'api', 'auth', 'db', 'kernel'],
   http: ['api', 'auth', 'db', 'kernel'],
   contracts: [],
-  masks: ['contracts', 'sql', 'db', 'kernel'],
-  logins: ['masks', 'contracts', 'db', 'kernel'],
+  sessions: ['contracts', 'db', 'kernel'],
+  masks: ['sessions', 'contracts', 'sql', 'db', 'kernel'],
+  logins: ['masks', 'sessions', 'contracts', 'db', 'kernel'],
   findings: ['masks', 'contracts', 'sql', 'db', 'kernel'],
   containment: ['masks', 'contracts', 'db', 'kernel'],
   sql: ['kernel'],
@@ -81,7 +82,7 @@ function roomOf(path: string): string {
 }
 
 /** The sub-rooms of `src/masks`, the lowest first: those before look into none of those after. `turn` is its own files. */
-const layers = ['sessions', 'read', 'plan', 'apply', 'turn', 'control']
+const layers = ['read', 'plan', 'apply', 'turn', 'control']
 
 /** Files of `src/masks` itself: what a turn is made of lies above, the words of all below. */
 const layerOf: Readonly<Record<string, string>> = {

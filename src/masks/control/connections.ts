@@ -4,10 +4,10 @@ import type { Place } from '../../db/database-url.ts'
 import type { Sql } from '../../db/sql.ts'
 import { sqlstateOf } from '../../db/sqlstate.ts'
 import { sqlstate } from '../../kernel/sqlstate.ts'
+import { type KeptSession, keepSession } from '../../sessions/kept-session.ts'
 import { describeFinding, Unfit } from '../explain-failure.ts'
 import type { Target } from '../policy.ts'
 import { type Claimant, describeMasked } from '../read/claim.ts'
-import { type KeptSession, keepSession } from './sessions/kept-session.ts'
 
 /** A bound database, as the management side knows it. */
 export interface BoundTarget {

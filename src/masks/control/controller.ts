@@ -3,6 +3,7 @@ import type { Database } from '../../db/database.ts'
 import type { Place } from '../../db/database-url.ts'
 import type { Sql } from '../../db/sql.ts'
 import { CoalescedJobs, type Occasion, TurnQueue } from '../../kernel/jobs.ts'
+import { Standbys } from '../../sessions/standbys.ts'
 import { Unfit } from '../explain-failure.ts'
 import type { Statement } from '../model.ts'
 import type { Policy, Proposal } from '../policy.ts'
@@ -10,7 +11,7 @@ import { takeTurn } from '../turn.ts'
 import { Connections } from './connections.ts'
 import type { LoginKeeper, LoginNeeds, LoginOutcome } from './login-port.ts'
 import { PolicyReader } from './policy-reader.ts'
-import { Standbys } from './standbys.ts'
+import { readLastChange, readStandings } from './standings.ts'
 import { type BeforeTurn, type DueDatabase, type Report, unenforcedChange } from './states/state-store.ts'
 import { type Taken, type TurnNeeds, Turns } from './take-turns.ts'
 import { CatalogWatch, readSeen } from './watch-catalogs.ts'
@@ -60,7 +61,10 @@ export class Controller {
       this.#catalogs.forget(databaseId)
     })
     this.#connections = connections
-    this.standbys = new Standbys(connections)
+    this.standbys = new Standbys({
+      ...{ open: (databaseId) => connections.open(databaseId), readLastChange, readStandings },
+      targetOf: (databaseId) => connections.targetOf(databaseId),
+    })
     const read = async (databaseId: string, guard: string | null) => {
       // Asking the store each time would take longer than the reading.
       const database = connections.recall(databaseId)

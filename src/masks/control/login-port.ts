@@ -2,7 +2,7 @@ import type { LoginAccess, PreparedLogin } from '../../contracts/login.ts'
 import type { Note } from '../../contracts/note.ts'
 import type { Database } from '../../db/database.ts'
 import type { Sql } from '../../db/sql.ts'
-import type { AskedServer } from './read-replay.ts'
+import type { AskedServer } from '../../sessions/replay.ts'
 
 export interface Login extends LoginAccess {
   readonly oid: number

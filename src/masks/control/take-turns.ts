@@ -5,16 +5,17 @@ import type { Database } from '../../db/database.ts'
 import type { Sql } from '../../db/sql.ts'
 import type { Occasion } from '../../kernel/jobs.ts'
 import { sqlstate } from '../../kernel/sqlstate.ts'
+import { type Obstructed, SessionsInTheWay } from '../../sessions/in-the-way.ts'
+import type { LeftOpen } from '../../sessions/open-sessions.ts'
+import { listStandbys, type Standbys } from '../../sessions/standbys.ts'
 import type { Policy, Target } from '../policy.ts'
 import { listExemptNames } from '../read/snapshot.ts'
 import { type TurnOptions, type TurnResult, takeTurn } from '../turn.ts'
 import type { Connections, Examiner } from './connections.ts'
 import { type LoginKeeper, noLogins, type SettledLogins } from './login-port.ts'
+import { endRawSessions, replaceOpen } from './open-record.ts'
 import type { PolicyReader } from './policy-reader.ts'
-import { type Obstructed, SessionsInTheWay } from './sessions/in-the-way.ts'
-import { endRawSessions, type LeftOpen } from './sessions/open-sessions.ts'
 import type { Source } from './source.ts'
-import { listStandbys, type Standbys } from './standbys.ts'
 import { findCause, findMissing } from './states/find-cause.ts'
 import * as judge from './states/judge-unfinished.ts'
 import type { BeforeTurn, Report, StateStore } from './states/state-store.ts'
@@ -195,8 +196,8 @@ export class Turns {
     if (ended > 0) this.#parts.audit(databaseId)
     const isCut = unfinished.some(({ sqlstate: code }) => code === sqlstate.programLimitExceeded)
     if (isCut) this.#parts.auditAfter(databaseId, portionMs)
-    const record = { schema: snapshot.guard.schema, open: left.open }
-    const lag = await standbys.judge(databaseId, database, record)
+    const lag = await standbys.judge(databaseId, database, left.open)
+    await replaceOpen(database.sql, snapshot.guard.schema, left.open, lag.open)
     const sessions = await logins.finish(database, databaseId, settled)
     const judgement = judge.judgeUnfinished(result, blockers)
     const servers = database.strangers().map(judge.noteForeignServer)
@@ -231,7 +232,7 @@ function obstructed(
   { snapshot, unfinished }: TurnResult,
 ): Obstructed {
   const waiting = unfinished.filter(judge.isPassing)
-  return { sql, exempt: listExemptNames(snapshot), waiting, since, records: snapshot.records }
+  return { sql, exempt: listExemptNames(snapshot), waiting, since, twins: snapshot.records }
 }
 
 /** The turn repaired changes by hand: neither the policy nor login roles had changed. */

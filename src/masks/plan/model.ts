@@ -1,5 +1,5 @@
+import type { Holder } from '../../sessions/holder.ts'
 import type { MaskRecord, Masks, Oid, Privilege, Relation, Statement } from '../model.ts'
-import type { Holder } from '../sessions/holder.ts'
 import type { Shows } from './follow-hidden.ts'
 
 /** What a turn does about one relation, or about a role or schema of twins. All closings come before any opening. */

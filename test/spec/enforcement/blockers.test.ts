@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { SessionsInTheWay } from '../../../src/masks/control/sessions/in-the-way.ts'
+import { SessionsInTheWay } from '../../../src/sessions/in-the-way.ts'
 import { clause } from '../../support/clause.ts'
 import { createMaskedDatabase } from '../../support/masked-database.ts'
 

@@ -1,13 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe } from 'node:test'
 import pg from 'pg'
-import {
-  describeBlocker,
-  findLockHolders,
-  SessionsInTheWay,
-} from '../../../src/masks/control/sessions/in-the-way.ts'
-import type { Holder } from '../../../src/masks/sessions/holder.ts'
-import { endInTheWay } from '../../../src/masks/sessions/watch-waits.ts'
+import type { Holder } from '../../../src/sessions/holder.ts'
+import { describeBlocker, findLockHolders, SessionsInTheWay } from '../../../src/sessions/in-the-way.ts'
+import { endInTheWay } from '../../../src/sessions/watch-waits.ts'
 import { bindingsAtHand, block } from '../../support/blocking-sessions.ts'
 import { clause } from '../../support/clause.ts'
 import { bindingOf, createMaskedDatabase } from '../../support/masked-database.ts'

@@ -1,10 +1,10 @@
 import type { Note } from '../../../contracts/note.ts'
 import type { Place } from '../../../db/database-url.ts'
 import { sqlstate } from '../../../kernel/sqlstate.ts'
+import { statementToEnd } from '../../../sessions/holder.ts'
+import { type Blocker, describeBlocker } from '../../../sessions/in-the-way.ts'
 import type { Unfinished } from '../../plan/model.ts'
-import { statementToEnd } from '../../sessions/holder.ts'
 import type { TurnResult } from '../../turn.ts'
-import { type Blocker, describeBlocker } from '../sessions/in-the-way.ts'
 
 export interface Judgement {
   /** Null: the policy is enforced, apart from what the notes say. */

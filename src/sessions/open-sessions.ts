@@ -1,13 +1,10 @@
-import { isDeepStrictEqual } from 'node:util'
-import type { Note } from '../../../contracts/note.ts'
-import type { Database } from '../../../db/database.ts'
-import { quoteIdentifier } from '../../../db/quote.ts'
-import type { Sql } from '../../../db/sql.ts'
-import { codeOf, sqlstate } from '../../../kernel/sqlstate.ts'
-import { nameRole } from '../../sessions/holder.ts'
-import { endSession, endSessionOf, type Session } from '../../sessions/signal-session.ts'
-import { findStarting, outwait } from '../../sessions/starting.ts'
-import type { LoginKeeper } from '../login-port.ts'
+import type { Note } from '../contracts/note.ts'
+import type { Database } from '../db/database.ts'
+import { quoteIdentifier } from '../db/quote.ts'
+import type { Sql } from '../db/sql.ts'
+import { nameRole } from './holder.ts'
+import { endSession, endSessionOf, type Session } from './signal-session.ts'
+import { findStarting, outwait } from './starting.ts'
 
 /** A role that is no longer exempt and whose sessions are to end, or such a session that is still open. */
 export interface OpenEntry {
@@ -27,8 +24,7 @@ export interface OpenEntry {
 /** A database in which sessions may hold raw rows. */
 export interface RawPlace {
   readonly database: Database
-  /** The schema of our records. */
-  readonly schema: string
+  readonly open: readonly OpenEntry[]
   /** Login roles that we made: their sessions can be ended without any right. */
   readonly logins: readonly { readonly oid: number; readonly name: string }[]
   /** The servers of its cluster that may serve sessions, as host:port. */
@@ -41,6 +37,13 @@ export interface LeftOpen {
   readonly open: readonly OpenEntry[]
 }
 
+/** Of these login roles: all sessions, or those with the process ids. Returns how many were ended. */
+type EndLoginSessions = (
+  database: Database,
+  logins: readonly { readonly oid: number; readonly name: string }[],
+  processIds?: readonly number[],
+) => Promise<number>
+
 /** What starts for longer was delayed by its client, or the server is overloaded. */
 const startMs = 1000
 
@@ -50,13 +53,12 @@ const startMs = 1000
  * sessions of the first one alone: sessions that began later read through masks, and must not be ended again and
  * again. Once everything is closed the sessions themselves are on the list, until they are gone.
  */
-export async function endRawSessions(
-  { database, schema, logins, standbys }: RawPlace,
+export async function endOpenSessions(
+  { database, open, logins, standbys }: RawPlace,
   isAllClosed: boolean,
-  endLoginSessions: LoginKeeper['endSessions'],
+  endLoginSessions: EndLoginSessions,
 ): Promise<LeftOpen> {
   const { sql } = database
-  const open = await readOpen(sql, schema)
   const here = open.filter(({ place }) => place === undefined)
   const elsewhere = open.filter(({ place }) => place !== undefined && standbys.includes(place))
   const roles = here.filter(isRole)
@@ -72,7 +74,6 @@ export async function endRawSessions(
     ? roles.flatMap(({ role, name }) => standbys.map((place) => ({ role, name, place })))
     : roles.map((entry) => ({ ...entry, isSeen: true }))
   const after = [...elsewhere, ...rest, ...ending.sessions.map((one) => listSession(one))]
-  await replaceOpen(sql, schema, open, after)
   return { notes: ending.notes, open: after }
 }
 
@@ -103,32 +104,6 @@ export function noteUnasked(standby: string, entries: readonly OpenEntry[]): Lef
   const held = 'Sessions there of roles that are no longer exempt may hold raw rows of open cursors'
   const message = `The standby ${standby} cannot be asked. ${held}: ${names.slice(0, 10).join(', ')}.`
   return { notes: [{ code: 'OpenSession', target: standby, message }], open: entries }
-}
-
-/** The record's entries of sessions that may hold raw rows. */
-async function readOpen(sql: Sql, schema: string): Promise<readonly OpenEntry[]> {
-  // As JSON, because records of an earlier release have no such column.
-  const [row] = await sql<{ open: OpenEntry[] }[]>`
-    select coalesce(pg_catalog.to_jsonb(p) -> 'open', '[]') as open from ${sql(schema)}.policy p`.catch(
-    (error: unknown) => {
-      // Another node has removed the last mask since.
-      if (codeOf(error) === sqlstate.undefinedTable) return []
-      throw error
-    },
-  )
-  return row?.open ?? []
-}
-
-/** Leaves the list as it is where another node changed it meanwhile: the next turn does the same again. */
-export async function replaceOpen(
-  sql: Sql,
-  schema: string,
-  before: readonly OpenEntry[],
-  after: readonly OpenEntry[],
-): Promise<void> {
-  if (isDeepStrictEqual(before, after)) return
-  await sql`
-    update ${sql(schema)}.policy set open = ${sql.json(after)}::jsonb where open = ${sql.json(before)}::jsonb`
 }
 
 /**

@@ -1,6 +1,6 @@
-import type { Database } from '../../db/database.ts'
-import type { Sql } from '../../db/sql.ts'
-import type { Tx } from '../../db/transaction.ts'
+import type { Database } from '../db/database.ts'
+import type { Sql } from '../db/sql.ts'
+import type { Tx } from '../db/transaction.ts'
 import type { Holder } from './holder.ts'
 import { isSpared } from './signal-session.ts'
 

@@ -1,9 +1,6 @@
-import type { Database } from '../../db/database.ts'
-import type { Sql } from '../../db/sql.ts'
-import { within } from '../../kernel/jobs.ts'
-import { codeOf, sqlstate } from '../../kernel/sqlstate.ts'
-import { findGuard } from '../read/guard.ts'
-import { readMaskVersion } from '../read/mask-version.ts'
+import type { Database } from '../db/database.ts'
+import type { Sql } from '../db/sql.ts'
+import { within } from '../kernel/jobs.ts'
 
 /** The end of the primary's log at some time. */
 export interface Mark {
@@ -99,42 +96,4 @@ export async function askReplayed(
   const seen = await server.ask((sql) => readPosition(sql, mark, lsns), waitMs).catch(() => silence)
   if (typeof seen === 'symbol') return undefined
   return seen.isSame && seen.isStandby && seen.isCurrent ? seen.replayed : undefined
-}
-
-/**
- * Another text after every change of masks: a turn raises the epoch in the transaction of its change. Empty: there
- * are no records.
- */
-export async function readLastChange(sql: Sql): Promise<string> {
-  const schema = await findGuard(sql)
-  if (schema === null) return ''
-  const [row] = await sql<{ change: string }[]>`
-    select concat_ws(' ', n.oid, coalesce(pg_catalog.to_jsonb(p) ->> 'epoch', '0')) as change
-    from ${sql(schema)}.policy p, pg_catalog.pg_namespace n where n.nspname = ${schema}`.catch(
-    (error: unknown) => {
-      // The last mask was removed since.
-      if (codeOf(error) === sqlstate.undefinedTable) return []
-      throw error
-    },
-  )
-  return row?.change ?? ''
-}
-
-/**
- * For each role a text that changes with the masks and exemptions of the database, with the role, and with its
- * memberships.
- */
-export async function readStandings(
-  { sql }: Pick<Database, 'sql'>,
-  roles: readonly string[],
-): Promise<ReadonlyMap<string, string>> {
-  const version = await readMaskVersion(sql)
-  const rows = await sql<{ role: string; standing: string }[]>`
-    select r.rolname::text as role, concat_ws('/', r.oid, r.rolcanlogin, r.rolsuper, r.rolinherit,
-      array(with recursive above (oid) as (
-          select m.roleid from pg_catalog.pg_auth_members m where m.member = r.oid
-          union select m.roleid from pg_catalog.pg_auth_members m join above on m.member = above.oid)
-        select oid from above order by 1)) as standing
-    from pg_catalog.pg_roles r where r.rolname = any(${roles}::text[]::name[])`
-  return new Map(rows.map(({ role, standing }) => [role, `${standing} ${version}`]))
 }

@@ -1,4 +1,4 @@
-import type { Sql } from '../../db/sql.ts'
+import type { Sql } from '../db/sql.ts'
 
 /** False: the role of the binding may not, or the session is gone or, where that is waited for, still there. */
 export async function endSession(sql: Sql, pid: number, waitMs = 0): Promise<boolean> {

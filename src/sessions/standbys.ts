@@ -1,23 +1,33 @@
-import type { Note } from '../../contracts/note.ts'
-import type { Database } from '../../db/database.ts'
-import { isSamePlace, type Place } from '../../db/database-url.ts'
-import type { BoundTarget, Connections } from './connections.ts'
-import {
-  AskedServer,
-  askReplayed,
-  type Mark,
-  readLastChange,
-  readMark,
-  readStandings,
-  silence,
-} from './read-replay.ts'
-import {
-  endAtStandby,
-  type LeftOpen,
-  noteUnasked,
-  type OpenEntry,
-  replaceOpen,
-} from './sessions/open-sessions.ts'
+import type { Database } from '../db/database.ts'
+import { isSamePlace, type Place } from '../db/database-url.ts'
+import type { Sql } from '../db/sql.ts'
+import { endAtStandby, type LeftOpen, noteUnasked, type OpenEntry } from './open-sessions.ts'
+import { AskedServer, askReplayed, type Mark, readMark, silence } from './replay.ts'
+
+/** The servers of a binding. */
+interface Servers {
+  /** Changes with the binding: a new address needs a new connection. */
+  readonly key: string
+  connectTo(place: Place): Database
+  readonly places: readonly Place[]
+  /** Those that may serve sessions; none where read-only sessions are for the primary too. */
+  readonly standbyPlaces: readonly Place[]
+}
+
+/** What the room needs of bindings and masks. */
+interface Needs {
+  /** Null: the database is not bound. */
+  open(databaseId: string): Promise<Database | null>
+  /** Of an open database. */
+  targetOf(databaseId: string): Servers | undefined
+  /** Another text after every change of masks. */
+  readLastChange(sql: Sql): Promise<string>
+  /** For each role a text that changes with its rights and with the masks of the database. */
+  readStandings(
+    database: Pick<Database, 'sql'>,
+    roles: readonly string[],
+  ): Promise<ReadonlyMap<string, string>>
+}
 
 interface Follower {
   readonly key: string
@@ -45,12 +55,6 @@ const loginWaitMs = 1_000
 const replayWaitMs = 1_000
 const pollMs = 25
 
-/** The record's list of sessions that may hold raw rows. */
-interface OpenRecord {
-  readonly schema: string
-  readonly open: readonly OpenEntry[]
-}
-
 type Replay = 'unknown' | 'replayed' | 'behind' | 'silent'
 
 /**
@@ -58,11 +62,11 @@ type Replay = 'unknown' | 'replayed' | 'behind' | 'silent'
  * replayed all that the primary had written when the session asked for it.
  */
 export class Standbys {
-  readonly #connections: Connections
+  readonly #needs: Needs
   readonly #followers = new Map<string, Follower>()
 
-  constructor(connections: Connections) {
-    this.#connections = connections
+  constructor(needs: Needs) {
+    this.#needs = needs
   }
 
   /**
@@ -72,11 +76,11 @@ export class Standbys {
     databaseId: string,
     role: string,
   ): Promise<{ readonly place: Place; readonly standing: string } | undefined> {
-    const primary = await this.#connections.open(databaseId)
-    const target = this.#connections.targetOf(databaseId)
+    const primary = await this.#needs.open(databaseId)
+    const target = this.#needs.targetOf(databaseId)
     if (!target?.standbyPlaces.length || !primary) return undefined
     // The standing comes first: a change after it is noticed by its text, one before it is replayed.
-    const standing = (await readStandings(primary, [role])).get(role)
+    const standing = (await this.#needs.readStandings(primary, [role])).get(role)
     if (standing === undefined) return undefined
     const mark = await readMark(primary)
     const others = target.standbyPlaces.filter((place) => !isAt(primary.primary(), place))
@@ -91,10 +95,10 @@ export class Standbys {
 
   /** For sessions that are under way. Rejects when the primary cannot be asked. */
   async look(databaseId: string, roles: readonly string[]): Promise<StandbyLook> {
-    const primary = await this.#connections.open(databaseId)
-    const target = this.#connections.targetOf(databaseId)
+    const primary = await this.#needs.open(databaseId)
+    const target = this.#needs.targetOf(databaseId)
     if (!target || !primary) return { standings: new Map(), close: [] }
-    const standings = await readStandings(primary, roles)
+    const standings = await this.#needs.readStandings(primary, roles)
     const mark = await readMark(primary)
     const judged = await Promise.all(
       target.standbyPlaces.map(async (place) =>
@@ -111,11 +115,12 @@ export class Standbys {
   async judge(
     databaseId: string,
     primary: Database,
-    { schema, open }: OpenRecord,
-  ): Promise<{ readonly pending: string; readonly notes: readonly Note[] }> {
-    const target = this.#connections.targetOf(databaseId)
+    open: readonly OpenEntry[],
+  ): Promise<LeftOpen & { readonly pending: string }> {
+    const target = this.#needs.targetOf(databaseId)
     const places = target?.standbyPlaces ?? []
-    if (!target || places.every((place) => isAt(primary.primary(), place))) return { pending: '', notes: [] }
+    if (!target || places.every((place) => isAt(primary.primary(), place)))
+      return { pending: '', notes: [], open }
     const mark = await readMark(primary)
     const servers = await Promise.all(
       places.map(async (place) => {
@@ -123,12 +128,15 @@ export class Standbys {
         const entries = open.filter((entry) => entry.place === follower.name)
         // The primary may be one of them by another name.
         const of = isAt(primary.primary(), place) ? null : primary
-        return { name: follower.name, ...(await compare(follower, of, mark, entries)) }
+        return {
+          name: follower.name,
+          ...(await compare(follower, of, mark, entries, this.#needs.readLastChange)),
+        }
       }),
     )
     const here = open.filter(({ place }) => place === undefined)
-    await replaceOpen(primary.sql, schema, open, [...here, ...servers.flatMap((one) => one.open)])
     return {
+      open: [...here, ...servers.flatMap((one) => one.open)],
       pending: servers.flatMap(describeBehind).join(' '),
       notes: servers.flatMap(({ notes }) => notes),
     }
@@ -136,7 +144,7 @@ export class Standbys {
 
   /** The servers that the binding lists beside the primary, by host:port. */
   listOthers(databaseId: string, primary: Database): ReadonlyMap<string, AskedServer> {
-    const target = this.#connections.targetOf(databaseId)
+    const target = this.#needs.targetOf(databaseId)
     if (!target) throw new Error('the binding was removed')
     // The primary of one host is not known by its place.
     const servers = target.places.length > 1 ? target.places : []
@@ -148,7 +156,7 @@ export class Standbys {
     await Promise.all([...this.#followers.values()].map(({ database }) => database.close()))
   }
 
-  #follow(databaseId: string, target: BoundTarget, place: Place): Follower {
+  #follow(databaseId: string, target: Servers, place: Place): Follower {
     const key = `${databaseId} ${nameOf(place)}`
     const known = this.#followers.get(key)
     if (known?.key === target.key) return known
@@ -178,9 +186,10 @@ async function compare(
   primary: Database | null,
   mark: Mark,
   entries: readonly OpenEntry[],
+  readLastChange: Needs['readLastChange'],
 ): Promise<LeftOpen & { readonly replay: Replay }> {
   for (const until = performance.now() + replayWaitMs; ; await pause()) {
-    const replay = primary ? await readReplay(follower, primary, mark) : 'replayed'
+    const replay = primary ? await readReplay(follower, primary, mark, readLastChange) : 'replayed'
     const isReplayed = replay === 'replayed' || replay === 'unknown'
     const ending = await endSessions(follower, entries, isReplayed)
     if (replay !== 'behind' || performance.now() > until) return { replay, ...ending }
@@ -188,7 +197,12 @@ async function compare(
 }
 
 /** Unknown for a server that cannot be asked, or that follows another primary: no session is sent there. */
-async function readReplay({ server }: Follower, primary: Database, mark: Mark): Promise<Replay> {
+async function readReplay(
+  { server }: Follower,
+  primary: Database,
+  mark: Mark,
+  readLastChange: Needs['readLastChange'],
+): Promise<Replay> {
   if ((await askReplayed(server, mark, [])) === undefined) return server.isSilent ? 'silent' : 'unknown'
   // Each time anew: the standby may have replayed a later change meanwhile.
   const change = await readLastChange(primary.sql)
@@ -223,7 +237,7 @@ async function endSessions(
 }
 
 /** The servers of a binding that may serve sessions, as host:port. */
-export const listStandbys = (target: BoundTarget | undefined) => (target?.standbyPlaces ?? []).map(nameOf)
+export const listStandbys = (target: Servers | undefined) => (target?.standbyPlaces ?? []).map(nameOf)
 
 const nameOf = ({ host, port }: Place) => `${host}:${port}`
 

@@ -1,4 +1,4 @@
-import type { Sql } from '../../db/sql.ts'
+import type { Sql } from '../db/sql.ts'
 
 /** A session that has no role in pg_stat_activity yet. */
 export interface Starting {

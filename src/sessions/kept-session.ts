@@ -1,6 +1,6 @@
-import type { Database } from '../../../db/database.ts'
-import { createSql, type Sql } from '../../../db/sql.ts'
-import type { Tx } from '../../../db/transaction.ts'
+import type { Database } from '../db/database.ts'
+import { createSql, type Sql } from '../db/sql.ts'
+import type { Tx } from '../db/transaction.ts'
 import { findBlockers, findLockHolders } from './in-the-way.ts'
 
 /** A session whose open transaction keeps the locks that finding and ending sessions takes. */

@@ -1,8 +1,6 @@
-import type { Sql } from '../../../db/sql.ts'
-import type { Oid, Snapshot } from '../../model.ts'
-import type { Unfinished } from '../../plan/model.ts'
-import { type Holder, type HoldingRole, nameHolder, nameRole, statementToEnd } from '../../sessions/holder.ts'
-import { endSession, isSpared } from '../../sessions/signal-session.ts'
+import type { Sql } from '../db/sql.ts'
+import { type Holder, type HoldingRole, nameHolder, nameRole, statementToEnd } from './holder.ts'
+import { endSession, isSpared } from './signal-session.ts'
 
 /** A session or a prepared transaction that holds something against enforcement. */
 export interface Blocker extends HoldingRole {
@@ -14,7 +12,13 @@ export interface Blocker extends HoldingRole {
 }
 
 /** Something that waits, by its name; its relations, and the sessions that were seen in the way. */
-export type Waiting = Pick<Unfinished, 'target' | 'oids' | 'holders' | 'isClosed'>
+export interface Waiting {
+  readonly target: string
+  readonly oids: readonly number[]
+  readonly holders: readonly Holder[]
+  /** False: raw values may still be readable there. */
+  readonly isClosed: boolean
+}
 
 /** What waits in a database, and whose sessions may keep it waiting. */
 export interface Obstructed {
@@ -23,13 +27,13 @@ export interface Obstructed {
   readonly waiting: readonly Waiting[]
   /** When the turn began, which waited itself before it found that out. Absent: now. */
   readonly since?: number
-  /** Tell the twins of relations: any lock on one is in the way of changing it. */
-  readonly records?: Snapshot['records']
+  /** By relation: any lock on its twin is in the way of changing it. */
+  readonly twins?: ReadonlyMap<number, { readonly twin: number | null }>
 }
 
 interface Since {
   readonly at: number
-  readonly oid: Oid
+  readonly oid: number
 }
 
 const cancelMs = 300
@@ -67,7 +71,7 @@ export class SessionsInTheWay {
   }
 
   /** Relations that have waited for longer than the limit. */
-  listOverdue(databaseId: string): ReadonlySet<Oid> {
+  listOverdue(databaseId: string): ReadonlySet<number> {
     return new Set(this.#findOverdue(databaseId).map(([, { oid }]) => oid))
   }
 
@@ -144,11 +148,11 @@ async function endHolder(sql: Sql, holder: Holder): Promise<boolean> {
 }
 
 /** Any lock on a twin is in the way of changing it; only ACCESS EXCLUSIVE is in the way of grants and reads. */
-export async function findBlockers({ sql, exempt, waiting, records }: Obstructed): Promise<Blocker[]> {
+export async function findBlockers({ sql, exempt, waiting, twins }: Obstructed): Promise<Blocker[]> {
   const places = waiting.flatMap(({ target, oids }) =>
     oids.flatMap((oid) => [
       { target, oid, isTwin: false },
-      { target, oid: records?.get(oid)?.twin ?? 0, isTwin: true },
+      { target, oid: twins?.get(oid)?.twin ?? 0, isTwin: true },
     ]),
   )
   const seen = waiting.flatMap(({ target, holders }) => holders.map((holder) => ({ target, holder })))

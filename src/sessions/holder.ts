@@ -1,4 +1,4 @@
-import { quoteIdentifier, quoteLiteral } from '../../db/quote.ts'
+import { quoteIdentifier, quoteLiteral } from '../db/quote.ts'
 
 /** Holds a lock: a session, by its process id, or a prepared transaction, which has no process. */
 export type Holder = { readonly pid: number } | { readonly gid: string }

@@ -1,5 +1,5 @@
-import type { Sql } from '../../db/sql.ts'
-import { sqlstate } from '../../kernel/sqlstate.ts'
+import type { Sql } from '../db/sql.ts'
+import { sqlstate } from '../kernel/sqlstate.ts'
 import type { Holder } from './holder.ts'
 
 /**

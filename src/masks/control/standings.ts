@@ -1,0 +1,43 @@
+import type { Database } from '../../db/database.ts'
+import type { Sql } from '../../db/sql.ts'
+import { codeOf, sqlstate } from '../../kernel/sqlstate.ts'
+import { findGuard } from '../read/guard.ts'
+import { readMaskVersion } from '../read/mask-version.ts'
+
+/**
+ * Another text after every change of masks: a turn raises the epoch in the transaction of its change. Empty: there
+ * are no records.
+ */
+export async function readLastChange(sql: Sql): Promise<string> {
+  const schema = await findGuard(sql)
+  if (schema === null) return ''
+  const [row] = await sql<{ change: string }[]>`
+    select concat_ws(' ', n.oid, coalesce(pg_catalog.to_jsonb(p) ->> 'epoch', '0')) as change
+    from ${sql(schema)}.policy p, pg_catalog.pg_namespace n where n.nspname = ${schema}`.catch(
+    (error: unknown) => {
+      // The last mask was removed since.
+      if (codeOf(error) === sqlstate.undefinedTable) return []
+      throw error
+    },
+  )
+  return row?.change ?? ''
+}
+
+/**
+ * For each role a text that changes with the masks and exemptions of the database, with the role, and with its
+ * memberships.
+ */
+export async function readStandings(
+  { sql }: Pick<Database, 'sql'>,
+  roles: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const version = await readMaskVersion(sql)
+  const rows = await sql<{ role: string; standing: string }[]>`
+    select r.rolname::text as role, concat_ws('/', r.oid, r.rolcanlogin, r.rolsuper, r.rolinherit,
+      array(with recursive above (oid) as (
+          select m.roleid from pg_catalog.pg_auth_members m where m.member = r.oid
+          union select m.roleid from pg_catalog.pg_auth_members m join above on m.member = above.oid)
+        select oid from above order by 1)) as standing
+    from pg_catalog.pg_roles r where r.rolname = any(${roles}::text[]::name[])`
+  return new Map(rows.map(({ role, standing }) => [role, `${standing} ${version}`]))
+}
