@@ -10,6 +10,7 @@ import { readLoginRights } from './directory/principals/login-rights.ts'
 import { loginRoleName } from './directory/principals/login-role.ts'
 import { listLeftovers } from './findings/leftovers.ts'
 import { checkVersion, examine } from './findings/preflight.ts'
+import { explainTurn, judgeTurn } from './findings/turns/judge-turn.ts'
 import { CoalescedJobs } from './kernel/jobs.ts'
 import type { SecretBox } from './kernel/secret-box.ts'
 import { Logins } from './logins/logins.ts'
@@ -51,7 +52,7 @@ export function openEnforcement({ graph, settings, log, ...parts }: EnforcementP
     source,
     openLogins: (needs) => new Logins({ source, log, keys, ...needs }),
     states: createStateStore(sql, selectBound, lockDatabase),
-    preflight: { checkVersion, examine },
+    findings: { checkVersion, examine, explainTurn, judgeTurn },
     log,
     timing: settings,
     onDrift: parts.onDrift,

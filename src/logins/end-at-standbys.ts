@@ -1,7 +1,7 @@
 import type { Database } from '../db/database.ts'
 import type { Sql } from '../db/sql.ts'
+import { joinReasons } from '../kernel/join-reasons.ts'
 import type { LeftLogin } from '../masks/control/login-port.ts'
-import { joinReasons } from '../masks/control/states/judge-unfinished.ts'
 import { type AskedServer, type Mark, readMark, readPosition, silence } from '../sessions/replay.ts'
 import { endSession, endSessionOf } from '../sessions/signal-session.ts'
 import { findStarting, outwait } from '../sessions/starting.ts'

@@ -1,7 +1,7 @@
 import type { Note } from '../contracts/note.ts'
 import { quoteIdentifier, quoteLiteral, revokeMembership } from '../db/quote.ts'
 import type { LoginOutcome } from '../masks/control/login-port.ts'
-import { describeFinding } from '../masks/explain-failure.ts'
+import { describeFinding } from '../masks/unfit.ts'
 import { objectTo } from './mapped-roles.ts'
 import { type Mark, type Owner, type Sign, writeMark } from './mark.ts'
 import type {

@@ -9,7 +9,6 @@ import { apply } from './apply/apply.ts'
 import { closeEach, type Done, openEach, type Run } from './apply/apply-each.ts'
 import { judge } from './apply/outcomes.ts'
 import { postcheck } from './apply/postcheck.ts'
-import { TurnUnderWay } from './explain-failure.ts'
 import type { Oid, Snapshot, Statement } from './model.ts'
 import { nameGuard } from './names.ts'
 import { upgradeGuards } from './plan/guard-tables.ts'
@@ -21,6 +20,7 @@ import { readDefinitions } from './read/definitions.ts'
 import { readHeader } from './read/guard.ts'
 import { listExemptNames, readExempt, readSnapshot } from './read/snapshot.ts'
 import { idleMs, readStart, type Start } from './read/start.ts'
+import { TurnUnderWay } from './unfit.ts'
 
 export interface TurnOptions {
   /** Tables to look at, by the version of the records; undefined: everything. */

@@ -29,7 +29,7 @@ export const directions: Record<string, readonly string[] | 'everything'> = {
   sessions: ['contracts', 'db', 'kernel'],
   masks: ['sessions', 'contracts', 'sql', 'db', 'kernel'],
   logins: ['masks', 'sessions', 'contracts', 'db', 'kernel'],
-  findings: ['masks', 'contracts', 'sql', 'db', 'kernel'],
+  findings: ['masks', 'sessions', 'contracts', 'sql', 'db', 'kernel'],
   containment: ['masks', 'contracts', 'db', 'kernel'],
   sql: ['kernel'],
   wire: ['kernel'],

@@ -4,7 +4,6 @@ import type { Fragment } from '../../db/query.ts'
 import { quoteIdentifier } from '../../db/quote.ts'
 import { readConsistently } from '../../db/read-consistently.ts'
 import type { Sql } from '../../db/sql.ts'
-import { capNotes } from '../../masks/control/states/judge-unfinished.ts'
 import { everybody } from '../../masks/names.ts'
 import type { Claimant } from '../../masks/read/claim.ts'
 import { listExemptNames } from '../../masks/read/snapshot.ts'
@@ -15,6 +14,7 @@ import { canLogIn } from '../exposures/role-book.ts'
 import { readersOf } from '../exposures/routines.ts'
 import { groupByRole } from '../group-by-role.ts'
 import { readsAll } from '../inspection/ordinary-tables.ts'
+import { capNotes } from '../turns/judge-turn.ts'
 
 /** A function may have a hundred arguments of types with long names. */
 const longestSignature = 1000

@@ -1,5 +1,7 @@
 import { sqlstateOf } from '../../db/sqlstate.ts'
-import { Unfit } from '../explain-failure.ts'
+import { sqlstate } from '../../kernel/sqlstate.ts'
+import type { Unfinished } from '../plan/model.ts'
+import { Unfit } from '../unfit.ts'
 import { NotAsPlanned } from './postcheck.ts'
 
 /**
@@ -28,6 +30,17 @@ export function judge(error: unknown): Outcome {
   const kinds: readonly Outcome[] = ['locked', 'overtaken', 'lost']
   return kinds.find((kind) => outcomes[kind].on.test(code)) ?? 'refused'
 }
+
+const passing: readonly string[] = [
+  sqlstate.lockNotAvailable,
+  sqlstate.serializationFailure,
+  sqlstate.deadlockDetected,
+  sqlstate.internalError,
+  sqlstate.programLimitExceeded,
+]
+
+/** It may go away by itself. */
+export const mayPass = ({ sqlstate: code }: Pick<Unfinished, 'sqlstate'>) => passing.includes(code)
 
 export async function retry<Result>(
   how: 'together' | 'alone',

@@ -1,13 +1,13 @@
-import type { Finding, Preflight } from '../../contracts/preflight.ts'
 import type { Database } from '../../db/database.ts'
 import type { Place } from '../../db/database-url.ts'
 import type { Sql } from '../../db/sql.ts'
 import { sqlstateOf } from '../../db/sqlstate.ts'
 import { sqlstate } from '../../kernel/sqlstate.ts'
 import { type KeptSession, keepSession } from '../../sessions/kept-session.ts'
-import { describeFinding, Unfit } from '../explain-failure.ts'
 import type { Target } from '../policy.ts'
 import { type Claimant, describeMasked } from '../read/claim.ts'
+import { describeFinding, Unfit } from '../unfit.ts'
+import type { FindingsPort } from './findings-port.ts'
 
 /** A bound database, as the management side knows it. */
 export interface BoundTarget {
@@ -31,11 +31,7 @@ export interface BoundTarget {
   pinSystem(system: string): Promise<string | null>
 }
 
-/** What says whether masks can hold in a database. */
-export interface Examiner {
-  checkVersion(versionNumber: number): readonly Finding[]
-  examine(sql: Sql, tables: readonly Target[]): Promise<Preflight>
-}
+type Examiner = Pick<FindingsPort, 'checkVersion' | 'examine'>
 
 interface BindingSource {
   find(databaseId: string): Promise<BoundTarget | null>
@@ -55,15 +51,15 @@ const sweepMs = 30_000
 /** The connections to bound databases, one pool for each binding. */
 export class Connections {
   readonly #source: BindingSource
-  readonly #preflight: Examiner
+  readonly #findings: Examiner
   readonly #onChange: (databaseId: string) => void
   readonly #connections = new Map<string, Connection>()
   readonly #keys = new WeakMap<Database, string>()
   #sweptAt = performance.now()
 
-  constructor(source: BindingSource, preflight: Examiner, onChange: (databaseId: string) => void) {
+  constructor(source: BindingSource, findings: Examiner, onChange: (databaseId: string) => void) {
     this.#source = source
-    this.#preflight = preflight
+    this.#findings = findings
     this.#onChange = onChange
   }
 
@@ -106,7 +102,7 @@ export class Connections {
       sql<{ version: number }[]>`select current_setting('server_version_num')::int as version`,
       sql`select`,
     ])
-    const [tooOld] = this.#preflight.checkVersion(row?.version ?? 0)
+    const [tooOld] = this.#findings.checkVersion(row?.version ?? 0)
     if (tooOld) throw new Unfit(describeFinding(tooOld))
     await this.#pin(databaseId, connection)
     if (!connection.target.isReached) await this.#admit(databaseId, connection)
@@ -127,7 +123,7 @@ export class Connections {
   }
 
   async #admit(databaseId: string, { target, database }: Connection): Promise<void> {
-    const { owner, refusals } = await this.#preflight.examine(database.sql, await target.readTables())
+    const { owner, refusals } = await this.#findings.examine(database.sql, await target.readTables())
     if (owner && owner.id !== databaseId) {
       const name = await this.#source.claimantOf(databaseId).nameOwner(owner.id)
       throw new Unfit(name === null ? describeFinding(owner.unknown) : describeMasked(name))

@@ -4,10 +4,10 @@ import type { Place } from '../../db/database-url.ts'
 import type { Sql } from '../../db/sql.ts'
 import { CoalescedJobs, type Occasion, TurnQueue } from '../../kernel/jobs.ts'
 import { Standbys } from '../../sessions/standbys.ts'
-import { Unfit } from '../explain-failure.ts'
 import type { Statement } from '../model.ts'
 import type { Policy, Proposal } from '../policy.ts'
 import { takeTurn } from '../turn.ts'
+import { Unfit } from '../unfit.ts'
 import { Connections } from './connections.ts'
 import type { LoginKeeper, LoginNeeds, LoginOutcome } from './login-port.ts'
 import { PolicyReader } from './policy-reader.ts'
@@ -56,7 +56,7 @@ export class Controller {
     this.#audits = new CoalescedJobs(gatherMs, warn)
     const audit = (databaseId: string) => this.#audit(databaseId)
     const auditEveryMs = this.#auditEveryMs
-    const connections = new Connections(source, options.preflight, (databaseId) => {
+    const connections = new Connections(source, options.findings, (databaseId) => {
       this.#turns.forget(databaseId)
       this.#catalogs.forget(databaseId)
     })

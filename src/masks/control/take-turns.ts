@@ -3,28 +3,30 @@ import type { Logger } from 'pino'
 import type { Note } from '../../contracts/note.ts'
 import type { Database } from '../../db/database.ts'
 import type { Sql } from '../../db/sql.ts'
+import { sqlstateOf } from '../../db/sqlstate.ts'
 import type { Occasion } from '../../kernel/jobs.ts'
 import { sqlstate } from '../../kernel/sqlstate.ts'
-import { type Obstructed, SessionsInTheWay } from '../../sessions/in-the-way.ts'
+import { findLockHolders, type Obstructed, SessionsInTheWay } from '../../sessions/in-the-way.ts'
+import { NameHeld } from '../../sessions/name-holders.ts'
 import type { LeftOpen } from '../../sessions/open-sessions.ts'
 import { listStandbys, type Standbys } from '../../sessions/standbys.ts'
+import { mayPass } from '../apply/outcomes.ts'
 import type { Policy, Target } from '../policy.ts'
 import { listExemptNames } from '../read/snapshot.ts'
 import { type TurnOptions, type TurnResult, takeTurn } from '../turn.ts'
-import type { Connections, Examiner } from './connections.ts'
+import type { Connections } from './connections.ts'
+import type { FindingsPort, Look } from './findings-port.ts'
 import { type LoginKeeper, noLogins, type SettledLogins } from './login-port.ts'
 import { endRawSessions, replaceOpen } from './open-record.ts'
 import type { PolicyReader } from './policy-reader.ts'
 import type { Source } from './source.ts'
-import { findCause, findMissing } from './states/find-cause.ts'
-import * as judge from './states/judge-unfinished.ts'
 import type { BeforeTurn, Report, StateStore } from './states/state-store.ts'
 import { type CatalogWatch, readActivity } from './watch-catalogs.ts'
 
 export interface TurnNeeds {
   readonly source: Source
   readonly states: StateStore
-  readonly preflight: Examiner
+  readonly findings: FindingsPort
   readonly log: Logger
   onDrift?(databaseId: string, steps: number): void
 }
@@ -93,17 +95,49 @@ export class Turns {
 
   /** `known`: read by the caller just now. */
   async take(databaseId: string, occasion: Occasion, known?: BeforeTurn): Promise<Taken> {
-    const { states, log, audit } = this.#parts
+    const { states, findings, log, audit } = this.#parts
     try {
       return await this.#enforce(databaseId, occasion, known)
     } catch (error) {
       this.#enforced.delete(databaseId)
-      const { state, reason, ended } = await findCause(error, databaseId, this.#parts, this.#inTheWay)
+      const cleared = await this.#clearAll(databaseId, error).catch(() => null)
+      const blockers = cleared?.blockers ?? null
+      const { state, reason } = await findings.explainTurn(error, blockers, this.#look(databaseId))
       log.warn({ databaseId, reason, err: error }, 'masks or login roles could not be enforced')
       await states.writeFailure(databaseId, state, reason)
-      if (ended > 0) audit(databaseId)
+      if (cleared && cleared.ended > 0) audit(databaseId)
       return nothing
     }
+  }
+
+  #look(databaseId: string): Look {
+    const { connections } = this.#parts
+    return {
+      login: () => connections.targetOf(databaseId)?.login,
+      open: async () => {
+        const database = await connections.open(databaseId)
+        return database && { sql: database.sql, policy: await this.#readPolicy(databaseId, database.sql) }
+      },
+    }
+  }
+
+  #readPolicy(databaseId: string, sql: Sql): Promise<Policy> {
+    const { policies, source } = this.#parts
+    return policies.read(sql, databaseId).catch(() => source.readPolicy(databaseId))
+  }
+
+  /** Sessions that hold every lock of the server, or a name that the masks need, are in the way of everything. */
+  async #clearAll(databaseId: string, error: unknown) {
+    const isHeld = error instanceof NameHeld
+    if (!isHeld && sqlstateOf(error) !== sqlstate.outOfMemory) return null
+    const { connections } = this.#parts
+    const database = await connections.open(databaseId)
+    if (!database) return null
+    const sql = (!isHeld && connections.keptOf(databaseId)) || database.sql
+    const { exemptRoles: exempt } = await this.#readPolicy(databaseId, sql)
+    const holders = isHeld ? error.holders : await findLockHolders(sql)
+    const waiting = [{ target: '', oids: [], holders, isClosed: false }]
+    return await this.#inTheWay.clear(databaseId, { sql, exempt, waiting })
   }
 
   async #enforce(databaseId: string, occasion: Occasion, known?: BeforeTurn): Promise<Taken> {
@@ -188,7 +222,7 @@ export class Turns {
 
   /** Ends sessions, compares standbys, and writes the state. */
   async #finish(turn: Turn, result: TurnResult, stored: readonly Note[], drifted: boolean) {
-    const { states, log, auditEveryMs, logins, standbys } = this.#parts
+    const { states, findings, log, auditEveryMs, logins, standbys } = this.#parts
     const { database, databaseId, settled, lastChange } = turn
     const { unfinished, snapshot } = result
     const left = await this.#endSessions(turn, result)
@@ -199,21 +233,19 @@ export class Turns {
     const lag = await standbys.judge(databaseId, database, left.open)
     await replaceOpen(database.sql, snapshot.guard.schema, left.open, lag.open)
     const sessions = await logins.finish(database, databaseId, settled)
-    const judgement = judge.judgeUnfinished(result, blockers)
-    const servers = database.strangers().map(judge.noteForeignServer)
-    const more = [...settled.notes, ...left.notes, ...servers, ...judgement.notes, ...lag.notes]
-    const notes = judge.mergeNotes(result, more, stored)
-    const waits = [lag.pending, sessions]
-    const isOpen = settled.notes.length + servers.length + left.open.length > 0
-    if (judgement.state === null && !waits.some(Boolean))
+    const strangers = database.strangers()
+    const more = [...settled.notes, ...left.notes, ...lag.notes]
+    const waits = [lag.pending, sessions].filter((one) => one !== '')
+    const turned = { result, blockers, notes: more, waits, strangers, stored }
+    const { state, reason, notes } = await findings.judgeTurn(turned, this.#look(databaseId))
+    const isOpen = settled.notes.length + strangers.length + left.open.length > 0
+    if (state === null)
       return {
         isOpen,
         report: await states.writeEnforced(databaseId, { notes, drifted, auditEveryMs, lastChange }),
       }
-    const missing = judgement.lacksPrivilege ? await findMissing(databaseId, this.#parts) : null
-    const reason = [judgement.reason, ...waits, missing].filter(Boolean).join(' ')
     log.warn({ databaseId, reason }, 'some relations could not be enforced')
-    await states.writeFailure(databaseId, judgement.state ?? 'Pending', reason, notes)
+    await states.writeFailure(databaseId, state, reason, notes)
     return { isOpen, report: undefined }
   }
 
@@ -231,7 +263,7 @@ function obstructed(
   { database: { sql }, startedAt: since }: Turn,
   { snapshot, unfinished }: TurnResult,
 ): Obstructed {
-  const waiting = unfinished.filter(judge.isPassing)
+  const waiting = unfinished.filter(mayPass)
   return { sql, exempt: listExemptNames(snapshot), waiting, since, twins: snapshot.records }
 }
 

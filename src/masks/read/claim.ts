@@ -1,7 +1,7 @@
 import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../db/quote.ts'
 import type { Sql } from '../../db/sql.ts'
-import { Unfit } from '../explain-failure.ts'
 import type { Header, Statement } from '../model.ts'
+import { Unfit } from '../unfit.ts'
 
 /** A bound database that wants its masks in place, and what the service knows of the others. */
 export interface Claimant {

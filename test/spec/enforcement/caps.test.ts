@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Note } from '../../../src/contracts/note.ts'
-import { judgeUnfinished, mergeNotes } from '../../../src/masks/control/states/judge-unfinished.ts'
+import { judgeUnfinished, mergeNotes } from '../../../src/findings/turns/judge-turn.ts'
 import type { TurnResult } from '../../../src/masks/turn.ts'
 import { clause } from '../../support/clause.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe } from 'node:test'
 import { findExposures } from '../../../src/findings/exposures/find-exposures.ts'
-import { judgeUnfinished } from '../../../src/masks/control/states/judge-unfinished.ts'
+import { judgeUnfinished } from '../../../src/findings/turns/judge-turn.ts'
 import { takeTurn } from '../../../src/masks/turn.ts'
 import { clause } from '../../support/clause.ts'
 import { majorOf } from '../../support/cluster.ts'

@@ -1,29 +1,70 @@
-import type { Note } from '../../../contracts/note.ts'
-import type { Place } from '../../../db/database-url.ts'
-import { sqlstate } from '../../../kernel/sqlstate.ts'
-import { statementToEnd } from '../../../sessions/holder.ts'
-import { type Blocker, describeBlocker } from '../../../sessions/in-the-way.ts'
-import type { Unfinished } from '../../plan/model.ts'
-import type { TurnResult } from '../../turn.ts'
+import type { Note } from '../../contracts/note.ts'
+import type { Place } from '../../db/database-url.ts'
+import { quoteIdentifier } from '../../db/quote.ts'
+import { sqlstateOf } from '../../db/sqlstate.ts'
+import { joinReasons } from '../../kernel/join-reasons.ts'
+import { sqlstate } from '../../kernel/sqlstate.ts'
+import { mayPass } from '../../masks/apply/outcomes.ts'
+import type { Failed, Judged, JudgedTurn, Look } from '../../masks/control/findings-port.ts'
+import type { Unfinished } from '../../masks/plan/model.ts'
+import type { TurnResult } from '../../masks/turn.ts'
+import { describeFinding } from '../../masks/unfit.ts'
+import { statementToEnd } from '../../sessions/holder.ts'
+import { type Blocker, describeBlocker } from '../../sessions/in-the-way.ts'
+import { NameHeld } from '../../sessions/name-holders.ts'
+import { examine } from '../preflight.ts'
+import { explainFailure } from './explain-failure.ts'
 
-export interface Judgement {
-  /** Null: the policy is enforced, apart from what the notes say. */
-  readonly state: 'Pending' | 'Failed' | null
-  readonly reason: string
-  readonly notes: readonly Note[]
-  readonly lacksPrivilege: boolean
+/** The state that a turn leaves, in words. */
+export async function judgeTurn(turn: JudgedTurn, look: Look): Promise<Judged> {
+  const { result, blockers, notes, waits, strangers, stored } = turn
+  const judged = judgeUnfinished(result, blockers)
+  const missing = judged.lacksPrivilege ? await findMissing(look) : null
+  const more = [...notes, ...strangers.map(noteForeignServer), ...judged.notes]
+  return {
+    state: judged.state ?? (waits.length > 0 ? 'Pending' : null),
+    reason: [judged.reason, ...waits, missing].filter(Boolean).join(' '),
+    notes: mergeNotes(result, more, stored),
+  }
 }
 
-const passing: readonly string[] = [
-  sqlstate.lockNotAvailable,
-  sqlstate.serializationFailure,
-  sqlstate.deadlockDetected,
-  sqlstate.internalError,
-  sqlstate.programLimitExceeded,
-]
+/**
+ * Why a turn failed as a whole, with what the database itself tells of it: privileges that are missing, as statements,
+ * and sessions that hold every lock of the server, or a name that the masks need.
+ */
+export async function explainTurn(
+  error: unknown,
+  blockers: readonly Blocker[] | null,
+  look: Look,
+): Promise<Failed> {
+  const { passing, reason, lacksPrivilege } = explainFailure(error)
+  const state = passing ? 'Pending' : 'Failed'
+  if (lacksPrivilege) return { state, reason: (await findMissing(look)) ?? reason }
+  if (blockers === null) return { state, reason }
+  const who = blockers.length === 0 ? '' : `: ${blockers.map(describeBlocker).join(', ')}`
+  const isHeld = error instanceof NameHeld
+  const effect = isHeld ? 'Masked columns are denied until it ends.' : 'Masks stay as they are until then.'
+  return { state, reason: `${reason}${who}. ${effect}${describeEnd(blockers)}` }
+}
 
-/** True when it may go away by itself. */
-export const isPassing = ({ sqlstate: code }: Pick<Unfinished, 'sqlstate'>) => passing.includes(code)
+/** The missing privileges as statements; null when none is missing, or the database cannot be asked. */
+async function findMissing({ open, login }: Look): Promise<string | null> {
+  try {
+    const database = await open()
+    if (!database) return null
+    const { refusals } = await examine(database.sql, database.policy.rules)
+    return refusals.length === 0 ? null : refusals.map(describeFinding).join(' ')
+  } catch (error) {
+    // A session needs no other privilege than CONNECT to look at the catalog.
+    const names = login()
+    if (sqlstateOf(error) !== sqlstate.insufficientPrivilege || !names) return null
+    const grant = `GRANT CONNECT ON DATABASE ${quoteIdentifier(names.database)} TO ${quoteIdentifier(names.user)}`
+    return [
+      'The role of the binding may not connect to the database.',
+      `Masks that were made stay as they are; what was changed since is not enforced. Run: ${grant};`,
+    ].join(' ')
+  }
+}
 
 /**
  * The state of a database of which some relations could not be changed. A view that is closed and has no twin is
@@ -33,15 +74,15 @@ export const isPassing = ({ sqlstate: code }: Pick<Unfinished, 'sqlstate'>) => p
 export function judgeUnfinished(
   { snapshot, unfinished, notes }: Pick<TurnResult, 'snapshot' | 'unfinished' | 'notes'>,
   blockers: readonly Blocker[],
-): Judgement {
+): Judged & { readonly lacksPrivilege: boolean } {
   const isHarmless = ({ oids, isClosed }: Unfinished) => {
     const relation = snapshot.relations.get(oids[0] ?? 0)
     if (!relation) return oids.length === 0
     if (!relation.kind.endsWith('view')) return false
     return isClosed || !(snapshot.exempt.roles.has(relation.owner) || snapshot.superusers.has(relation.owner))
   }
-  const waiting = unfinished.filter(isPassing)
-  const refused = unfinished.filter((one) => !isPassing(one))
+  const waiting = unfinished.filter(mayPass)
+  const refused = unfinished.filter((one) => !mayPass(one))
   const serious = refused.filter((one) => !isHarmless(one))
   const unmasked = notes.filter(({ code }) => code === 'NotMasked').map(({ message }) => message)
   const hasFailed = serious.length > 0 || unmasked.length > 0
@@ -91,12 +132,6 @@ const describeEnd = (blockers: readonly Blocker[]) =>
     ? ''
     : ` To end it: ${blockers.map(({ holder }) => statementToEnd(holder)).join('; ')}.`
 
-/** The reason of a turn that failed as a whole, with the sessions that are in its way. */
-export function describeFailure(reason: string, effect: string, blockers: readonly Blocker[]): string {
-  const who = blockers.length === 0 ? '' : `: ${blockers.map(describeBlocker).join(', ')}`
-  return `${reason}${who}. ${effect}${describeEnd(blockers)}`
-}
-
 /** Notes that each turn has all of; the others are about the relations that it looked at. */
 const complete: ReadonlySet<Note['code']> = new Set([
   'LoginRole',
@@ -121,7 +156,7 @@ export function mergeNotes(
 const nameNote = ({ code, target }: Note) => `${code} ${target}`
 
 /** Masks are not written there, and sessions of the gateway do not go there. */
-export function noteForeignServer({ host, port }: Place): Note {
+function noteForeignServer({ host, port }: Place): Note {
   const target = `${host}:${port}`
   const message = [
     `The server ${target} of the binding belongs to another cluster than the others, and is not used.`,
@@ -147,13 +182,4 @@ export function capNotes(notes: readonly Note[]): Note[] {
 
 function countRest({ code, rest }: { readonly code: Note['code']; readonly rest: number }): Note {
   return { code, target: `${rest} more`, message: `${rest} more notes of this kind are not listed.` }
-}
-
-const mostSentences = 10
-
-/** Joins sentences to a reason, and counts those that are left out. */
-export function joinReasons(sentences: readonly string[]): string {
-  const rest = sentences.length - mostSentences
-  const more = rest > 0 ? [`${rest} more are not listed.`] : []
-  return [...sentences.slice(0, mostSentences), ...more].join(' ')
 }

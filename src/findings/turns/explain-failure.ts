@@ -1,17 +1,10 @@
-import type { Finding } from '../contracts/preflight.ts'
-import { ConnectionFailure } from '../db/sqlstate.ts'
-import { Problem } from '../kernel/problem.ts'
-import { codeOf, sqlstate } from '../kernel/sqlstate.ts'
+import { ConnectionFailure } from '../../db/sqlstate.ts'
+import { Problem } from '../../kernel/problem.ts'
+import { codeOf, sqlstate } from '../../kernel/sqlstate.ts'
+import { Unfit } from '../../masks/unfit.ts'
+import { NameHeld } from '../../sessions/name-holders.ts'
 
-/** The database is not one in which masks can hold. */
-export class Unfit extends Error {}
-
-/** Another node has its turn. It was waited for. */
-export class TurnUnderWay extends Error {
-  readonly code = 'EUNDERWAY'
-}
-
-export interface Failure {
+interface Failure {
   /** It may go away by itself: the database is down, a lock is held. */
   readonly passing: boolean
   readonly reason: string
@@ -53,7 +46,8 @@ const unreachable: Readonly<Record<string, string>> = {
 /** A reason in words, without values of rows. Messages about privileges and dependencies name objects alone. */
 export function explainFailure(error: unknown): Failure {
   const cause = error instanceof Problem && error.cause instanceof Error ? error.cause : error
-  if (cause instanceof Unfit) return { passing: false, reason: cause.message }
+  if (cause instanceof Unfit || cause instanceof NameHeld)
+    return { passing: cause instanceof NameHeld, reason: cause.message }
   if (cause instanceof ConnectionFailure) {
     const reason = unreachable[cause.code] ?? 'the database cannot be reached'
     return { passing: true, reason }
@@ -70,9 +64,4 @@ export function explainFailure(error: unknown): Failure {
   const isNamed = (lacksPrivilege || code === sqlstate.dependentObjectsExist) && cause instanceof Error
   const reason = isNamed ? `${known} (${cause.message})` : known
   return { passing: code in passing, reason, ...(lacksPrivilege && { lacksPrivilege }) }
-}
-
-/** One line for a reason: what is wrong, and what to run. */
-export function describeFinding({ message, statements }: Finding): string {
-  return statements.length === 0 ? message : `${message} Run: ${statements.join('; ')};`
 }
