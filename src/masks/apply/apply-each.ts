@@ -7,6 +7,7 @@ import type { Oid, Snapshot, Statement } from '../model.ts'
 import { noTwin } from '../plan/describe.ts'
 import type { Group, MaskedRelation, Unfinished } from '../plan/model.ts'
 import type { Plan } from '../plan/plan.ts'
+import { refused } from '../plan/write-twins.ts'
 import { apply } from './apply.ts'
 import { judge } from './outcomes.ts'
 import { NotAsPlanned, postcheck } from './postcheck.ts'
@@ -101,7 +102,7 @@ export async function openEach(run: Run): Promise<Done> {
     }
     if (own && isRefused(error) && (await change(group.refuse, [])) === null) {
       steps.push(...group.refuse)
-      notes.push(noTwin(own.relation, describeRefusal(error)))
+      notes.push(noTwin(own.relation, refused))
       continue
     }
     const one = describe(run, group, error, own !== undefined || error === late)
@@ -112,18 +113,11 @@ export async function openEach(run: Run): Promise<Done> {
   return { steps, unfinished, notes }
 }
 
-const usesOthers = (error: unknown) => error instanceof NotAsPlanned && error.usesOthers
-
 const isRefused = (error: unknown) =>
-  usesOthers(error) ||
+  (error instanceof NotAsPlanned && error.usesOthers) ||
   (!(error instanceof Blocked) &&
     judge(error) === 'refused' &&
     sqlstateOf(error) !== sqlstate.insufficientPrivilege)
-
-const describeRefusal = (error: unknown) =>
-  usesOthers(error)
-    ? 'its definition over twins would use other objects than the view does'
-    : `PostgreSQL refused its definition over twins (SQLSTATE ${sqlstateOf(error)})`
 
 /** What a twin needs is not there: its role or schema, or the twin of a relation that it reads. */
 class Blocked extends Error {

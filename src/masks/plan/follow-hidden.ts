@@ -1,6 +1,6 @@
 import { Effort } from '../../sql/effort.ts'
 import { viewLimits } from '../../sql/limits.ts'
-import { parseStatements } from '../../sql/parse.ts'
+import type { Statement } from '../../sql/parse.ts'
 import type { Origin } from '../../sql/references.ts'
 import { resolveReferences } from '../../sql/resolve.ts'
 import { type Node, type RangeVar, readStrings, unwrap } from '../../sql/syntax-tree.ts'
@@ -32,12 +32,11 @@ const builders = new Set(
  * or a view above takes some of them.
  */
 export function followHidden(
-  definition: string,
+  statement: Statement,
   find: (range: RangeVar) => Read | undefined,
   returnsSets: boolean,
 ): Shows {
   const effort = new Effort(viewLimits)
-  const [statement = {}] = parseStatements(definition, viewLimits)
   const names = new Set<string>()
   const locate = (range: RangeVar) => {
     const read = find(range)

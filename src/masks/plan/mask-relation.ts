@@ -16,7 +16,7 @@ export function maskRelation(
   const { oid, reads } = relation
   const close = closeRelation(snapshot, wanted, readers)
   const former = { oid, twin: record?.twin ?? null }
-  const opening = twin ? openTwin(snapshot, wanted, twin) : dropTwin(snapshot, former, made)
+  const opening = twin ? openTwin(snapshot, wanted, twin) : dropTwin(snapshot, former, made, wanted.refused)
   const isOpened = record?.isOpened && close.length + opening.length === 0
   const open =
     twin && !isOpened

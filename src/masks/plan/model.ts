@@ -52,6 +52,8 @@ export interface MaskedRelation {
   /** The access list that it is to have. */
   readonly acl: readonly Privilege[]
   readonly twin: TwinPlan | null
+  /** What its twin cannot be made from: that is not tried again for a while. */
+  readonly refused: string | null
   readonly record: MaskRecord | null
   /** The twin that is there once others have gone. */
   readonly made: Relation | null

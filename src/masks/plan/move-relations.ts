@@ -17,6 +17,7 @@ const noCatalog = { locate: () => ({}) }
 export function moveRelations(
   text: string,
   choose: (schema: string | undefined, name: string, isOnly: boolean) => string | undefined,
+  statements = parseStatements(text, viewLimits),
 ): string {
   const utf8 = Buffer.from(text)
   const bytes = utf8.toString('latin1')
@@ -25,7 +26,7 @@ export function moveRelations(
     if (to !== undefined) splices.push({ from: at, to: findNameEnd(bytes, at, parts), text: Buffer.from(to) })
   }
   const effort = new Effort(viewLimits)
-  for (const statement of parseStatements(text, viewLimits)) {
+  for (const statement of statements) {
     const { relations, types } = resolveReferences(statement, noCatalog, effort)
     for (const { range, at, parts } of relations)
       move(at, parts, choose(range.schemaname, range.relname, range.inh !== true))

@@ -13,7 +13,7 @@ import { endGroup, maskRelation, release } from './mask-relation.ts'
 import type { Group, MaskedRelation } from './model.ts'
 import { dropTwin, isAt, isInPlace } from './open-twin.ts'
 import { prepareTwins } from './prepare.ts'
-import { placeTwin, type TwinContext, type TwinPlace, writeTwin } from './write-twins.ts'
+import { placeTwin, refused, type TwinContext, type TwinPlace, writeTwin } from './write-twins.ts'
 
 /** What a turn is to do. All closings come before any opening. */
 export interface Plan {
@@ -146,14 +146,12 @@ function maskAll(
     const acl = writeAcl(relation, before, hidden, snapshot)
     masked.push({
       ...{ relation, masks, hidden, before, acl, twin, record, made },
+      refused: obstacle === undefined && written === refused ? place.basis : null,
       isKept: isKept && twin !== null,
     })
   }
   return { masked, needed, refusals, drops }
 }
-
-const refused =
-  'PostgreSQL refused its definition over twins, or it would use other objects than the view does'
 
 /** The twin is as the turn left it that made it. */
 const isUntouched = (made: Relation, relation: Relation, place: TwinPlace, rule: string | null) =>

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
-import { SqlRefusal } from '../../sql/refusal.ts'
-import type { RangeVar } from '../../sql/syntax-tree.ts'
+import { viewLimits } from '../../sql/limits.ts'
+import { parseStatements } from '../../sql/parse.ts'
+import { refuseSql, SqlRefusal } from '../../sql/refusal.ts'
 import type { Column, Definition, MaskOf, Oid, Privilege, Relation, Snapshot } from '../model.ts'
 import { twinOwnerName } from '../names.ts'
 import { maskExpression } from './expressions.ts'
@@ -120,7 +121,9 @@ function writeTableSelect(shown: Shown): string {
   return `SELECT ${selectList(shown, relation.name)} FROM ${nameOf(relation)} AS ${quoteIdentifier(relation.name)}`
 }
 
-const unwritable = 'its definition is too long, or cannot be made over twins'
+export const refused =
+  'its definition is too long, PostgreSQL refuses it over twins, or it would use other objects than the view does'
+const unread = 'its definition could not be read in time'
 const tooEarly = [
   'masked columns, row policies or a refresh choose what it shows: its twin reads as its reader, since PostgreSQL 15.',
   'Let roles read the twins of its tables instead',
@@ -134,43 +137,46 @@ function writeView(
   const { relation, masks } = shown
   const definition = definitions.get(relation.oid)
   if (definition === undefined) return { select: '', shows: null }
-  const text = definition?.text.replace(/;\s*$/, '') ?? ''
-  const find = ({ schemaname = '', relname }: RangeVar) => moves.get(quoteQualified(schemaname, relname))
-  const moved = definition && unlessRefused(() => move(text, moves))
-  const own = definition && unlessRefused(() => followHidden(text, find, definition.returnsSets))
-  if (moved === null || own === null) return unwritable
+  if (definition === null) return unread
+  const text = definition.text.replace(/;\s*$/, '')
+  const moved = moveView(text, definition.returnsSets, moves)
+  if (typeof moved === 'string') return moved
   const isDecided = (one: Relation) =>
     moves.has(nameOf(one)) && (one.hasRowSecurity || moves.get(nameOf(one))?.shows === 'decided')
   // A materialized view has the rows of its last refresh, and its owner reads past row policies.
   const isOther = relation.kind === 'materialized view' || listRead(snapshot, relation).some(isDecided)
-  const shows = isOther ? 'decided' : own
+  const shows = isOther ? 'decided' : moved.shows
   if (shows === 'decided' && snapshot.server.version < 150_000) return tooEarly
-  if (shows !== 'decided' && masks.size === 0) return { select: moved, shows }
+  if (shows !== 'decided' && masks.size === 0) return { select: moved.text, shows }
   const columns = relation.columns.map(({ name }) => quoteIdentifier(name)).join(', ')
-  const select = `SELECT ${selectList(shown, 't')} FROM (${moved}) AS t (${columns})`
+  const select = `SELECT ${selectList(shown, 't')} FROM (${moved.text}) AS t (${columns})`
   // A reader who may read the relations may lack their schemas, of which PostgreSQL asks readers of a view for none.
   const mayUse = relation.readSchemas.map((oid) => `has_schema_privilege(${oid}::oid, 'USAGE')`)
   return { select: shows === 'decided' ? `${select} WHERE ${mayUse.join(' AND ')}` : select, shows }
 }
 
-/** PostgreSQL knows no ONLY of a view: such a definition has no twin. */
-function move(definition: string, moves: TwinContext['moves']): string | null {
-  let readsOnly = false
-  const moved = moveRelations(definition, (schema, name, isOnly) => {
-    const to = schema === undefined ? undefined : moves.get(quoteQualified(schema, name))?.to
-    readsOnly ||= isOnly && to !== undefined
-    return to
-  })
-  return readsOnly ? null : moved
-}
-
-/** Null: the text is over a limit. */
-function unlessRefused<T>(work: () => T): T | null {
+/** The definition over twins, and what it shows of hidden columns. A string: why it cannot be had. */
+function moveView(definition: string, returnsSets: boolean, moves: TwinContext['moves']) {
+  const find = (schema: string | undefined, name: string) =>
+    schema === undefined ? undefined : moves.get(quoteQualified(schema, name))
   try {
-    return work()
+    const statements = parseStatements(definition, viewLimits)
+    const choose = (schema: string | undefined, name: string, isOnly: boolean) => {
+      const to = find(schema, name)?.to
+      // PostgreSQL knows no ONLY of a view.
+      return isOnly && to !== undefined ? refuseSql('NotSql') : to
+    }
+    return {
+      text: moveRelations(definition, choose, statements),
+      shows: followHidden(
+        statements[0] ?? {},
+        ({ schemaname, relname }) => find(schemaname, relname),
+        returnsSets,
+      ),
+    }
   } catch (error) {
-    if (error instanceof SqlRefusal) return null
-    throw error
+    if (!(error instanceof SqlRefusal)) throw error
+    return error.reason === 'ParserLost' ? unread : refused
   }
 }
 
