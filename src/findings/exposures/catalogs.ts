@@ -1,6 +1,5 @@
 import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
-import { type AclEntry, type ExposureKind, kind } from './exposure.ts'
-import { aclEntries, revokeFrom } from './grantees.ts'
+import { type ExposureKind, kind } from './exposure.ts'
 
 /** A published column arrives raw at every subscriber. */
 const publication = kind<{
@@ -80,77 +79,4 @@ const extendedStatistics = kind<{ oid: number; schema: string; name: string }>({
   }),
 })
 
-/** The bounds of partitions are in the catalog, which every role reads. */
-const partitionBounds = kind<{ oid: number; keys: readonly number[] }>({
-  code: 'PartitionBounds',
-  severity: 'low',
-  meaning: 'bounds of partitions show values of a masked column',
-  read: ({ sql, oids }) => sql`
-    select partrelid::int8 as oid, array(select unnest(partattrs)::int4) as keys
-    from pg_catalog.pg_partitioned_table where partrelid = any(${oids}::oid[]) order by 1`,
-  describe: ({ relation, column }, { watched }) => ({
-    objects: [relation],
-    roles: watched,
-    explanation: [
-      `The table is partitioned by the masked column ${column.name}. Every role may read the bounds of partitions,`,
-      'and which partition holds a row: this tells the range or list of its value. Partition by another column.',
-    ],
-  }),
-})
-
-/** A column that was added with a default has the value for older rows in the catalog, until the table is rewritten. */
-const missingValue = kind<{ oid: number; keys: readonly number[] }>({
-  code: 'MissingValue',
-  severity: 'low',
-  meaning: 'pg_attribute shows every role the default of a masked column for older rows',
-  read: ({ sql, oids }) => sql`
-    select attrelid::int8 as oid, pg_catalog.array_agg(attnum::int4 order by attnum) as keys
-    from pg_catalog.pg_attribute
-    where attrelid = any(${oids}::oid[]) and atthasmissing and not attisdropped group by 1 order by 1`,
-  describe: ({ relation, column }, { watched }) => ({
-    objects: [relation],
-    roles: watched,
-    explanation: [
-      `The masked column ${column.name} was added with a default, and pg_attribute, which every role may read,`,
-      'has it for the rows from before, until the table is rewritten.',
-      'A default that the column still has is in the catalog as well.',
-    ],
-    remedy: `VACUUM FULL ${relation.name}`,
-  }),
-})
-
-/** A sequence tells the newest value that it gave: by itself, by pg_sequences, or by the next one. */
-const sequenceValues = kind<{ oid: number; keys: number[]; sequence: string; acl: AclEntry[] }>({
-  code: 'SequenceValues',
-  severity: 'low',
-  meaning: 'a role reads the newest value of a masked column from its sequence',
-  read: ({ sql, oids }) => sql`
-    select u.oid::int8 as oid, array[u.number]::int4[] as keys, s.oid::regclass::text as sequence,
-      ${aclEntries(sql, sql`s.relacl`, ['SELECT', 'USAGE', 'UPDATE'])} as acl
-    from (
-      select d.refobjid as oid, d.refobjsubid as number, d.objid as sequence from pg_catalog.pg_depend d
-      where d.classid = 'pg_catalog.pg_class'::regclass and d.refclassid = 'pg_catalog.pg_class'::regclass
-        and d.deptype in ('a', 'i') and d.refobjsubid > 0 and d.refobjid = any(${oids}::oid[])
-      union
-      select e.adrelid, e.adnum, d.refobjid from pg_catalog.pg_attrdef e join pg_catalog.pg_depend d
-        on d.classid = 'pg_catalog.pg_attrdef'::regclass and d.objid = e.oid
-        and d.refclassid = 'pg_catalog.pg_class'::regclass
-      where e.adrelid = any(${oids}::oid[])
-    ) u join pg_catalog.pg_class s on s.oid = u.sequence and s.relkind = 'S' order by 1, 3`,
-  describe: ({ relation, column, sequence, grantees }) => ({
-    objects: [{ kind: 'sequence', name: sequence }, relation],
-    explanation: [
-      `The sequence gives the masked column ${column.name} its values, and tells these roles the newest one.`,
-      'Roles that insert without a value for a serial column need USAGE; an identity column needs none.',
-    ],
-    remedy: revokeFrom(grantees, `SEQUENCE ${sequence}`),
-  }),
-})
-
-export const catalogKinds: readonly ExposureKind[] = [
-  publication,
-  extendedStatistics,
-  partitionBounds,
-  missingValue,
-  sequenceValues,
-]
+export const catalogKinds: readonly ExposureKind[] = [publication, extendedStatistics]

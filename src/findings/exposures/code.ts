@@ -1,14 +1,6 @@
 import type { NamedObject } from '../../contracts/inspection.ts'
 import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
-import {
-  type DefinerFacts,
-  type ExposureKind,
-  type Findings,
-  kind,
-  type MaskedRelation,
-  type Routine,
-  type Scene,
-} from './exposure.ts'
+import { type DefinerFacts, type ExposureKind, type Findings, kind, type Routine } from './exposure.ts'
 import { listReaders, revokeFrom } from './grantees.ts'
 import { searchPath, triggerText, usesRow } from './routine-paths.ts'
 import { readersOf } from './routines.ts'
@@ -41,7 +33,7 @@ const definerFunction = kind<Routine & DefinerFacts & { relationName: string | u
           ? 'and its text is too long to be searched for masked relations.'
           : 'and makes SQL at run time: the relations that it can be made to read do not show in its text.',
     ],
-    remedy: revokeFrom(grantees, `ROUTINE ${signature}`),
+    remedy: `${revokeFrom(grantees, `ROUTINE ${signature}`)} CASCADE`,
   }),
 })
 
@@ -51,27 +43,20 @@ function isDynamic({ language, text, isCut }: Routine): boolean {
   return language !== 'sql' || /\b(query_to_xml|cursor_to_xml|table_to_xml|dblink|ts_stat)/i.test(text)
 }
 
-/** Views that show raw values with the rights of their owners, and that the role of the binding may not manage. */
-const listUnmanagedViews = ({ unmanaged }: Scene) => unmanaged.filter(({ kind: own }) => own === 'view')
-
 /** A trigger gets whole rows, raw, and may write them where every role can read them. */
-const trigger = kind<Findings & { relation: MaskedRelation; name: string; routine: string }>({
+const trigger = kind<{ oid: number; name: string; routine: string; text: string | null }>({
   code: 'Trigger',
   severity: 'medium',
   meaning: 'a trigger gets raw rows, and may put them elsewhere',
-  async read(scene) {
-    const relations = new Map([...scene.masked, ...listUnmanagedViews(scene)].map((one) => [one.oid, one]))
-    const rows = await scene.sql<{ oid: number; name: string; routine: string; text: string | null }[]>`
+  async read({ sql, oids, byOid }) {
+    const rows = await sql<{ oid: number; name: string; routine: string; text: string | null }[]>`
       select t.tgrelid::int8 as oid, t.tgname::text as name, p.oid::regprocedure::text as routine,
-        ${triggerText(scene.sql)} as text
+        ${triggerText(sql)} as text
       from pg_catalog.pg_trigger t join pg_catalog.pg_proc p on p.oid = t.tgfoid
       join pg_catalog.pg_language l on l.oid = p.prolang
       where not t.tgisinternal and t.tgenabled <> 'D' and (t.tgtype & 1) = 1
-        and t.tgrelid = any(${[...relations.keys()]}::oid[]) order by 1, 2`
-    return rows.flatMap(({ oid, text, ...row }) => {
-      const relation = relations.get(oid)
-      return relation && usesRow(text, relation) ? [{ ...row, relation }] : []
-    })
+        and t.tgrelid = any(${oids}::oid[]) order by 1, 2`
+    return rows.filter(({ oid, text }) => usesRow(text, byOid.get(oid)))
   },
   describe: ({ relation, name, routine }) => ({
     objects: [{ kind: 'trigger', name: quoteIdentifier(name) }, relation],
@@ -96,20 +81,16 @@ const rewriteRule = kind<Findings & { rule: string; schema: string; name: string
   code: 'RewriteRule',
   severity: 'medium',
   meaning: 'a rule gets raw rows, and may put them elsewhere',
-  read(scene) {
-    const { sql, oids, seers } = scene
-    const known = [...oids, ...listUnmanagedViews(scene).map(({ oid }) => oid)]
-    return sql`
+  read: ({ sql, oids, seers }) => sql`
       select w.rulename::text as rule, n.nspname::text as schema, c.relname::text as name,
         case c.relkind when 'v' then 'view' when 'f' then 'foreign table' else 'table' end as kind
       from pg_catalog.pg_rewrite w join pg_catalog.pg_class c on c.oid = w.ev_class
       join pg_catalog.pg_namespace n on n.oid = c.relnamespace join pg_catalog.pg_roles o on o.oid = c.relowner
-      where w.rulename <> '_RETURN' and w.ev_enabled <> 'D' and (c.oid = any(${known}::oid[])
+      where w.rulename <> '_RETURN' and w.ev_enabled <> 'D' and (c.oid = any(${oids}::oid[])
         or o.rolname = any(${[...seers]}::text[]) and exists (select from pg_catalog.pg_depend d
           where d.classid = 'pg_catalog.pg_rewrite'::regclass and d.objid = w.oid
-            and d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid = any(${known}::oid[])))
-      order by 2, 3, 1`
-  },
+            and d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid = any(${oids}::oid[])))
+      order by 2, 3, 1`,
   describe: ({ rule, schema, name, kind: on }) => {
     const relation = { kind: on, name: quoteQualified(schema, name) }
     return {

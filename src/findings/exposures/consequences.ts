@@ -23,7 +23,7 @@ const kinds: readonly RemedyKind[] = [
   },
   {
     pattern: /^REVOKE .*\bFROM\b.*\bPUBLIC\b/ms,
-    affects: 'Every role that is not exempt and has no grant of its own, applications and people alike.',
+    affects: 'Every role that has no grant of its own: exempt ones, applications and people alike.',
     undo: 'The same privilege with GRANT … TO PUBLIC.',
     isDangerous: true,
     alternative: 'Grant the privilege to the other roles that need it first, each by its name.',
@@ -36,13 +36,6 @@ const kinds: readonly RemedyKind[] = [
     isDangerous: true,
     alternative:
       'Give it a body in standard SQL (BEGIN ATOMIC), or revoke EXECUTE from roles that do not need it.',
-  },
-  {
-    pattern: /^VACUUM FULL /m,
-    affects:
-      'Every statement on the table waits while PostgreSQL rewrites it, and the disk holds it twice meanwhile.',
-    isDangerous: true,
-    alternative: 'Any other statement that rewrites the table does as well, such as CLUSTER.',
   },
   {
     pattern: /^DROP STATISTICS /m,
@@ -68,12 +61,7 @@ const kinds: readonly RemedyKind[] = [
   {
     pattern: /^REVOKE /m,
     affects: 'The roles that are named and, by CASCADE, roles that were given it by them.',
-    undo: 'The same privilege or membership with GRANT.',
-  },
-  {
-    pattern: /^GRANT /m,
-    affects: 'The role of the binding alone.',
-    undo: 'The same statement with REVOKE.',
+    undo: 'The same privilege with GRANT.',
   },
 ]
 

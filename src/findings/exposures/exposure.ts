@@ -13,9 +13,6 @@ export interface Grantees {
   /** As a list for a REVOKE. */
   readonly list: string
   readonly privileges: readonly string[]
-  /** Those of the privileges that exempt roles have through PUBLIC, and these roles. */
-  readonly ofPublic: readonly string[]
-  readonly keepers: readonly string[]
   /** The masked roles that hold the privilege thereby. */
   readonly roles: readonly string[]
 }
@@ -33,12 +30,6 @@ export interface MaskedRelation extends NamedObject {
   readonly hidden: readonly HiddenColumn[]
   /** It has rules itself, unlike a view over it. */
   readonly hasRules: boolean
-}
-
-/** `grantees`: null is PUBLIC. `remedy`: the statements that take SELECT from them. */
-export interface UnmanagedRelation extends MaskedRelation {
-  readonly grantees: readonly (string | null)[]
-  readonly remedy: string
 }
 
 /** A function or procedure with a body in a language. */
@@ -81,8 +72,6 @@ export interface Scene extends RoleBook {
   readonly oids: readonly number[]
   /** The hidden columns, as two lists for `unnest`. */
   readonly hidden: { readonly oids: readonly number[]; readonly numbers: readonly number[] }
-  /** Relations with raw values that the role of the binding may not touch, and the grantees that are to see masks. */
-  readonly unmanaged: readonly UnmanagedRelation[]
   readonly routines: readonly Routine[]
 }
 

@@ -86,11 +86,6 @@ export async function setScene(
     oids: masked.map(({ oid }) => oid),
     hidden: { oids: columns.map(({ oid }) => oid), numbers: columns.map(({ number }) => number) },
     byOid: new Map(masked.map((one) => [one.oid, one])),
-    unmanaged: plan.unmanaged.map(({ relation, grantees, remedy }) => ({
-      ...describeRelation(relation, new Set(relation.columns.map(({ number }) => number))),
-      grantees: grantees.map((oid) => (oid === 0 ? null : (snapshot.roleNames.get(oid) ?? String(oid)))),
-      remedy,
-    })),
   }
 }
 

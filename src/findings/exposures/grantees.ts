@@ -17,15 +17,10 @@ export function findMaskedGrantees(scene: Scene, acl: readonly AclEntry[], owner
   const holders = concerned.map(({ grantee }) => grantee)
   const roles = listReaders(scene, owner, holders)
   if (roles.length === 0) return null
-  const ofPublic = concerned.filter(({ grantee }) => grantee === null)
-  const list = (entries: readonly AclEntry[]) =>
-    [...new Set(entries.map(({ privilege }) => privilege))].sort()
   const names = holders.map((holder) => (holder === null ? 'PUBLIC' : quoteIdentifier(holder)))
   return {
     list: [...new Set(names)].join(', '),
-    privileges: list(concerned),
-    ofPublic: list(ofPublic),
-    keepers: ofPublic.length > 0 ? scene.keepersOf(owner) : [],
+    privileges: [...new Set(concerned.map(({ privilege }) => privilege))].sort(),
     roles,
   }
 }
@@ -44,18 +39,6 @@ export function listReaders(
   )
 }
 
-/**
- * The statements for an operator that take privileges from these grantees. Exempt roles keep what they have through
- * PUBLIC: `BEGIN; GRANT … TO app; REVOKE … FROM PUBLIC CASCADE; COMMIT`. `on`: as both name it, `ROUTINE app.peek()`.
- */
-export function revokeFrom(
-  { privileges, list, ofPublic, keepers }: Grantees,
-  on: string,
-  prefix = '',
-): string {
-  const cascade = prefix === '' ? ' CASCADE' : ''
-  const revoke = `${prefix}REVOKE ${privileges.join(', ')} ON ${on} FROM ${list}${cascade}`
-  if (keepers.length === 0) return revoke
-  const grant = `${prefix}GRANT ${ofPublic.join(', ')} ON ${on} TO ${keepers.map(quoteIdentifier).join(', ')}`
-  return ['BEGIN', grant, revoke, 'COMMIT'].join(';\n')
-}
+/** `on`: as the statement names it, `ROUTINE app.peek()`. */
+export const revokeFrom = ({ privileges, list }: Grantees, on: string) =>
+  `REVOKE ${privileges.join(', ')} ON ${on} FROM ${list}`

@@ -1,4 +1,3 @@
-import { hasLoginForm } from '../../masks/names.ts'
 import { type Role, readingRoles, withAncestors } from '../../masks/read/roles.ts'
 
 /** Which roles of a cluster are to see masks. A role reaches those that it may become. */
@@ -22,8 +21,6 @@ export interface RoleBook {
    */
   readonly seers: ReadonlySet<string>
   reaches(role: string, target: string): boolean
-  /** Exempt roles that need a grant where PUBLIC loses a privilege on what this role owns. */
-  keepersOf(owner: string): readonly string[]
 }
 
 /** `owners`: of masked relations. */
@@ -49,24 +46,6 @@ export function makeRoleBook(
     makers: [...new Set(watched.flatMap((role) => [...reach(role)]))].filter((role) => !seeing.has(role)),
     seers: seeing,
     reaches: (role, target) => reach(role).has(target),
-    keepersOf: createKeepers(roles, [...exempt]),
-  }
-}
-
-/** Not those that inherit from another one, or from the owner. The service revokes grants to login roles. */
-function createKeepers(roles: RoleBook['roles'], exempt: readonly string[]): RoleBook['keepersOf'] {
-  const able = new Set(exempt.filter((name) => !roles.get(name)?.superuser && !hasLoginForm(name)))
-  const inherited = (name: string) => {
-    const found = new Set([name])
-    for (const each of found) for (const role of roles.get(each)?.inherits ?? []) found.add(role)
-    return found
-  }
-  let keepers: { readonly name: string; readonly from: ReadonlySet<string> }[] | undefined
-  return (owner) => {
-    keepers ??= [...able]
-      .map((name) => ({ name, from: inherited(name) }))
-      .filter(({ name, from }) => ![...from].some((one) => one !== name && able.has(one)))
-    return keepers.filter(({ from }) => !from.has(owner)).map(({ name }) => name)
   }
 }
 

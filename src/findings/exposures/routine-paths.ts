@@ -9,37 +9,33 @@ import { ownPath } from './routines.ts'
  * masked role that chooses the path, or may create objects in a schema of it, chooses the functions, operators, types
  * and tables.
  */
-export const searchPath = kind<{
-  reason: PathReason
-  routines: string[]
-  remedy: string
-  roles: readonly string[]
-}>({
+export const searchPath = kind<{ routines: readonly LoosePath[]; roles: readonly string[] }>({
   code: 'RoutineSearchPath',
   severity: 'high',
   meaning: 'a function runs with raw values, and finds names by a path where masked roles have objects',
   async read(scene) {
-    const found = await judgePaths(scene, [...listDefiners(scene), ...(await readUses(scene))])
-    // One for all functions of a reason: there may be thousands.
-    return [...Map.groupBy(found, ({ reason }) => reason)].map(([reason, same]) => ({
-      reason,
-      roles: scene.watched,
-      routines: same.map(({ signature }) => signature),
-      remedy: same.map((one) => one.remedy).join(';\n'),
-    }))
+    const routines = await judgePaths(scene, [...listDefiners(scene), ...(await readUses(scene))])
+    // One for all of them: there may be thousands.
+    return routines.length === 0 ? [] : [{ routines, roles: scene.watched }]
   },
-  describe: ({ reason, routines, remedy }) => ({
-    severity: reason === 'temporary' ? 'medium' : 'high',
-    objects: routines.map((name) => ({ kind: 'routine', name })),
+  describe: ({ routines }) => ({
+    objects: routines.map(({ signature: name }) => ({ kind: 'routine', name })),
     explanation: [
       'With the rights of a role that sees raw values, or with raw values of a masked relation that it belongs to,',
-      `names in the text are looked up at run time, ${pathReasons[reason]}`,
+      'names in the text are looked up at run time: by the search path of the caller, by one with a schema in which',
+      'masked roles may create objects, or, where it does not name pg_temp last, in temporary objects first.',
       'Code of masked roles that is found there gets the same. The remedy sets a path that these roles cannot',
       'change; names in other schemas have to be qualified.',
     ],
-    remedy,
+    remedy: routines.map(({ remedy }) => remedy).join(';\n'),
   }),
 })
+
+interface LoosePath {
+  readonly signature: string
+  /** The statement that sets another path. */
+  readonly remedy: string
+}
 
 /** Those that masked roles can have run, and that are text or call text that finds names by the same path. */
 function listDefiners(scene: Scene): TextRoutine[] {
@@ -51,17 +47,6 @@ function listDefiners(scene: Scene): TextRoutine[] {
   })
 }
 
-/** Why names in a text can lead to objects of a masked role. */
-type PathReason = 'caller' | 'schema' | 'temporary'
-
-const pathReasons: Readonly<Record<PathReason, string>> = {
-  caller:
-    'by the search path of the caller, which can put a schema with functions and operators of its own first.',
-  schema: 'by a search path with a schema in which masked roles may create functions, operators and tables.',
-  temporary:
-    'and temporary tables and types of the caller come first, as the search path does not name pg_temp last.',
-}
-
 /** A function in text, whose names PostgreSQL looks up when it runs. */
 interface TextRoutine {
   readonly signature: string
@@ -70,8 +55,8 @@ interface TextRoutine {
   readonly path: string | null
 }
 
-/** The functions whose names lead to objects of masked roles, each with the statement that sets another path. */
-async function judgePaths(scene: Scene, routines: readonly TextRoutine[]) {
+/** The functions whose names lead to objects of masked roles. */
+async function judgePaths(scene: Scene, routines: readonly TextRoutine[]): Promise<LoosePath[]> {
   const bySignature = new Map(routines.map((one) => [one.signature, one]))
   const judged = [...bySignature.values()].map(({ signature, schema, path: setting }) => {
     const path = setting === null ? ['$user'] : splitPath(setting)
@@ -85,10 +70,11 @@ async function judgePaths(scene: Scene, routines: readonly TextRoutine[]) {
     const safe = [...new Set(wanted)].filter((schema) => !unsafe.includes(schema))
     const next = [...(safe.length === 0 ? ['pg_catalog'] : safe), 'pg_temp'].map(quoteIdentifier)
     const remedy = `ALTER ROUTINE ${signature} SET search_path = ${next.join(', ')}`
-    const found = (reason: PathReason) => [{ signature, reason, remedy }]
-    if (path.includes('$user')) return found('caller')
-    if (named.some((schema) => unsafe.includes(schema))) return found('schema')
-    return isTemporary && path.at(-1) !== 'pg_temp' ? found('temporary') : []
+    const isLoose =
+      path.includes('$user') ||
+      named.some((schema) => unsafe.includes(schema)) ||
+      (isTemporary && path.at(-1) !== 'pg_temp')
+    return isLoose ? [{ signature, remedy }] : []
   })
 }
 

@@ -12,7 +12,7 @@ export function describeAround(
   snapshot: Snapshot,
   policy: Pick<Policy, 'rules' | 'takenNames'>,
   masked: readonly MaskedRelation[],
-  unmanaged: readonly Unmanaged[],
+  shown: ReadonlyMap<Oid, Shown>,
 ): Note[] {
   const isRuled = policy.rules.length > 0
   const { unknown, namesakes } = snapshot.exempt
@@ -24,7 +24,7 @@ export function describeAround(
     ...masked.flatMap(({ relation, twin }) =>
       twin?.shows === 'decided' && !relation.isSecurityInvoker ? readsAsReader(relation) : [],
     ),
-    ...unmanaged.flatMap((one) => describeUnmanaged(snapshot, one)),
+    ...listUnmanaged(snapshot, shown).flatMap((one) => describeUnmanaged(snapshot, one)),
   ]
 }
 
@@ -114,18 +114,16 @@ export const missing = (rule: Rule) =>
   )
 
 /** A relation that masks reach and whose owner the binding cannot act for. */
-export interface Unmanaged {
+interface Unmanaged {
   readonly relation: Relation
   /** Grantees that are to see masks and read raw values there. 0: PUBLIC. */
   readonly grantees: readonly Oid[]
-  /** The statements that take SELECT from them. */
-  readonly remedy: string
   /** The role that it could belong to instead. */
   readonly nextOwner: string
 }
 
 /** Tables, and views that show what is hidden with the rights of their owner, of whatever columns. */
-export function listUnmanaged(snapshot: Snapshot, shown: ReadonlyMap<Oid, Shown>): Unmanaged[] {
+function listUnmanaged(snapshot: Snapshot, shown: ReadonlyMap<Oid, Shown>): Unmanaged[] {
   const found: Unmanaged[] = []
   const raw = new Set<Oid>()
   const beneath = new Map<Oid, ReadonlySet<Relation>>()
@@ -138,9 +136,9 @@ export function listUnmanaged(snapshot: Snapshot, shown: ReadonlyMap<Oid, Shown>
     if (reads.length > 0 && (isSecurityInvoker || !reads.some((each) => raw.has(each)))) continue
     raw.add(oid)
     if (acting !== 'not') continue
+    const nextOwner = [...sources].find((each) => each.acting !== 'not')?.ownerName
     const grantees = listReaders(snapshot, relation, sources)
-    const next = [...sources].find((each) => each.acting !== 'not')?.ownerName ?? snapshot.server.binding.name
-    found.push({ relation, grantees, remedy: writeRemedy(snapshot, relation, grantees), nextOwner: next })
+    found.push({ relation, grantees, nextOwner: nextOwner ?? snapshot.server.binding.name })
   }
   return found
 }
@@ -157,40 +155,29 @@ function listReaders(snapshot: Snapshot, relation: Relation, sources: ReadonlySe
   return [...new Set(readers)].filter((grantee) => !trusted.has(grantee))
 }
 
-/** Exempt roles keep what they have through PUBLIC. The service revokes grants to login roles. */
-function writeRemedy(snapshot: Snapshot, relation: Relation, grantees: readonly Oid[]): string {
-  const on = quoteQualified(relation.schema, relation.name)
-  const names = [...snapshot.exempt.named].flatMap((oid) => snapshot.roleNames.get(oid) ?? [])
-  const keepers = grantees.includes(0) ? names.filter((name) => !hasLoginForm(name)) : []
-  const list = nameRoles(snapshot, grantees).join(', ')
-  const revoke = `REVOKE SELECT ON ${on} FROM ${list} CASCADE`
-  if (keepers.length === 0) return revoke
-  const grant = `GRANT SELECT ON ${on} TO ${keepers.map(quoteIdentifier).join(', ')}`
-  return ['BEGIN', grant, revoke, 'COMMIT'].join(';\n')
-}
-
 /** None: it shows nothing to roles that are not exempt. */
-function describeUnmanaged(snapshot: Snapshot, one: Unmanaged): Note[] {
-  const { relation, grantees, remedy, nextOwner } = one
+function describeUnmanaged(snapshot: Snapshot, { relation, grantees, nextOwner }: Unmanaged): Note[] {
   const { schema, name, kind, owner, ownerName } = relation
   const holder = quoteIdentifier(ownerName)
-  const change = `ALTER ${kind.toUpperCase()} ${quoteQualified(schema, name)} OWNER TO ${quoteIdentifier(nextOwner)}`
+  const on = quoteQualified(schema, name)
+  const change = `ALTER ${kind.toUpperCase()} ${on} OWNER TO ${quoteIdentifier(nextOwner)}`
   const write = (...text: readonly string[]) => [
     note('NotMasked', `${schema}.${name}`, `${schema}.${name} is not masked: it`, ...text),
   ]
   if (!kind.endsWith('view')) {
     // No statement makes the role of the binding a member of a superuser, or of a login role of ours.
     const isChanged = snapshot.superusers.has(owner) || hasLoginForm(ownerName)
-    const way = isChanged ? `Run: ${change}.` : `GRANT ${holder} to the role of the binding.`
-    return write('can only be by its owner.', way)
+    const join = `GRANT ${holder} TO ${quoteIdentifier(snapshot.server.binding.name)}`
+    return write(`can only be by its owner ${holder}. Run: ${isChanged ? change : join}.`)
   }
   if (grantees.length === 0) return []
+  const readers = nameRoles(snapshot, grantees).join(', ')
   return write(
     kind === 'view'
       ? 'shows masked columns with the rights of'
       : 'holds masked columns from before the rule, of',
-    `${holder}, and can only be closed by its owner.`,
-    `It shows them to ${nameRoles(snapshot, grantees).join(', ')}.`,
-    `To close it, run: ${remedy.replaceAll('\n', ' ')}. To give it a masked twin instead: ${change}.`,
+    `${holder}, and can only be closed by its owner. It shows them to ${readers}.`,
+    `To close it, run: REVOKE SELECT ON ${on} FROM ${readers} CASCADE.`,
+    `To give it a masked twin instead: ${change}.`,
   )
 }

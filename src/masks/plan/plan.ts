@@ -3,7 +3,7 @@ import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
 import type { Oid, Relation, Snapshot, Statement } from '../model.ts'
 import type { Policy } from '../policy.ts'
 import { assignMasks } from './assign-masks.ts'
-import { describeAround, listUnmanaged, noTwin, type Unmanaged } from './describe.ts'
+import { describeAround, noTwin } from './describe.ts'
 import { finish, leave, listNewlyHidden, shareGuard } from './finish.ts'
 import { followViews, type Shown } from './follow-views.ts'
 import { nameRoles, say, writeGrant } from './grant-statements.ts'
@@ -18,8 +18,6 @@ import { placeTwin, refused, type TwinContext, type TwinPlace, writeTwin } from 
 /** What a turn is to do. All closings come before any opening. */
 export interface Plan {
   readonly masked: readonly MaskedRelation[]
-  /** Relations that the binding cannot act for. */
-  readonly unmanaged: readonly Unmanaged[]
   /** Relations of which columns are hidden that were not. */
   readonly newlyHidden: readonly Oid[]
   /** The place of the records. Nothing can be closed without it. */
@@ -46,7 +44,6 @@ export function plan(
   const { masks, notes } = assignMasks(snapshot, policy.rules)
   const shown = followViews(snapshot, masks)
   const { masked, needed, refusals, drops } = maskAll(snapshot, policy, definitions, shown)
-  const unmanaged = listUnmanaged(snapshot, shown)
   const released = Map.groupBy(
     [...snapshot.records.values()].filter(({ oid }) => !shown.has(oid)),
     ({ oid }) => snapshot.relations.has(oid),
@@ -68,12 +65,12 @@ export function plan(
   ]
   const watch = server.binding.isSuperuser && !isWatched ? createWatch(guard.schema) : []
   return {
-    ...{ masked, unmanaged, needed, isLeaving },
+    ...{ masked, needed, isLeaving },
     newlyHidden: listNewlyHidden(masked),
     records: isMasking ? [...createRecords(snapshot), ...say('a place for records', ...watch)] : [],
     groups: groups.filter(({ close, open }) => close.length + open.length > 0),
     finish: isMasking ? finish(snapshot) : [],
-    notes: [...notes, ...refusals, ...describeAround(snapshot, policy, masked, unmanaged)],
+    notes: [...notes, ...refusals, ...describeAround(snapshot, policy, masked, shown)],
   }
 }
 

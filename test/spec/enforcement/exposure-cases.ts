@@ -33,15 +33,6 @@ const readIt = 'select email from public.person'
 
 export const exposureCases: readonly ExposureCase[] = [
   {
-    code: 'ExemptMember',
-    what: 'a member of an exempt role',
-    roles: { auditors: 'NOLOGIN', auditor: 'LOGIN' },
-    before: 'grant select on public.person to $auditors; grant $auditors to $auditor',
-    exempt: ['auditors'],
-    as: 'auditor',
-    leak: readIt,
-  },
-  {
     code: 'EverybodyExempt',
     what: 'a policy that exempts public',
     exempt: ['public'],
@@ -188,14 +179,6 @@ export const exposureCases: readonly ExposureCase[] = [
       )
       return JSON.stringify(await session.sql.unsafe('select email from public.again'))
     },
-  },
-  {
-    code: 'PartitionBounds',
-    what: 'a table that is partitioned by a masked column',
-    before: `create table public.split (email text) partition by list (email); create table public.split_1 partition of public.split for values in ('${canary}');
-      grant select on public.split to $analyst`,
-    leak: `select pg_get_expr(relpartbound, oid) from pg_class where relname = 'split_1'`,
-    remediless: true,
   },
   {
     code: 'Publication',

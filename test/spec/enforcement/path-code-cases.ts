@@ -47,7 +47,6 @@ export const pathCodeCases: readonly ExposureCase[] = [
   {
     ...usual,
     what: 'a policy whose function sets a path that temporary types come before',
-    severity: 'medium',
     before: `create domain public.mailaddr as text; create function public.staff(t text) returns boolean language plpgsql set search_path = public as
       'declare v mailaddr := t; begin return v is not null; end';
       create policy p on public.person for select using (public.staff(email)); alter table public.person enable row level security`,

@@ -94,10 +94,10 @@ describe('before a database is bound', () => {
           maskingFunction: 'Default',
         }
         await masking.putRule(db, 'other', rule)
-        const { body } = await masking.send('GET', `${policyUrl(db)}/exposures`)
-        const found = body.value.find(({ code }: Detail) => code === 'NotMasked')
-        assert.deepEqual(found.objects, [{ kind: 'table', name: '"public"."other"' }])
-        assert.match(found.remedy, /^ALTER TABLE "public"."other" OWNER TO /)
+        const { body } = await masking.send('GET', `${policyUrl(db)}/enforcement`)
+        const found = body.notes.find(({ code }: Detail) => code === 'NotMasked')
+        assert.equal(found.target, 'public.other')
+        assert.match(found.message, /Run: ALTER TABLE "public"."other" OWNER TO /)
         const refused = await bind(db)
         assert.equal(refused.status, 400, 'a new binding has to be able to mask what rules name')
         assert.match(refused.text, /public\.other/)

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe } from 'node:test'
 import type { Database } from '../../../src/db/database.ts'
-import { findExposures } from '../../../src/findings/exposures/find-exposures.ts'
 import { readMaskedFor } from '../../../src/findings/per-role/read-masked.ts'
 import { judgeUnfinished } from '../../../src/findings/turns/judge-turn.ts'
 import { shadowName } from '../../../src/masks/names.ts'
@@ -383,21 +382,10 @@ forEachCluster((cluster) => {
             assert.match(reason, new RegExp(`mine.kept is not masked[^.]+\\. It shows them to "${auditor}"`))
             assert.match(reason, /mine.rows is not masked.+It shows them to PUBLIC/)
             assert.doesNotMatch(reason, /mine.later/)
-            const found = (await findExposures(binding, policy(rules))).filter(
-              ({ code }) => code === 'NotMasked',
-            )
-            const kept = found.find(({ objects }) => objects[0]?.name === '"mine"."kept"')
-            assert.deepEqual(
-              [kept?.severity, kept?.roles.toSorted()],
-              ['high', [analyst, auditor].toSorted()],
-            )
-            for (const { remedy } of found) await run(remedy ?? '')
+            for (const { code, message } of outcome.notes)
+              if (code === 'NotMasked') await run(/run: (.+?)\. To /.exec(message)?.[1] ?? '')
             assert.equal(judgeUnfinished(await mask(), []).state, null)
             await isDenied('auditor', 'select mail from mine.kept')
-            assert.deepEqual(
-              (await findExposures(binding, policy(rules))).filter(({ code }) => code === 'NotMasked'),
-              [],
-            )
           }
           await run('drop schema mine cascade')
           await mask()

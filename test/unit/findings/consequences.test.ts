@@ -7,11 +7,9 @@ const remedies = [
   ['ALTER ROUTINE public.f() OWNER TO "boss"', true, true, true],
   ['ALTER TABLE "public"."t" DISABLE TRIGGER "copy"', true, true, true],
   ['REVOKE EXECUTE ON ROUTINE public.f() FROM "a", PUBLIC CASCADE', true, true, true],
-  ['REVOKE "a" FROM "b" CASCADE;\nREVOKE INSERT ON t FROM PUBLIC CASCADE', true, true, true],
   ['DROP PUBLICATION "all"', true, false, false],
   ['ALTER DEFAULT PRIVILEGES FOR ROLE "a" REVOKE SELECT ON TABLES FROM PUBLIC', false, true, false],
-  ['REVOKE "reader" FROM "ann" CASCADE', false, true, false],
-  ['GRANT "owner" TO "binder"', false, true, false],
+  ['REVOKE EXECUTE ON ROUTINE public.f() FROM "ann" CASCADE', false, true, false],
 ] as const
 
 clause(
