@@ -7,7 +7,6 @@ import { findBlockers, findLockHolders } from './in-the-way.ts'
 export interface KeptSession {
   readonly sql: Sql
   readonly end: () => void
-  isAsked: boolean
 }
 
 /**
@@ -27,7 +26,7 @@ export async function keepSession(database: Database): Promise<KeptSession> {
     await ended.promise
   }
   database.transaction(work).catch(begun.reject)
-  return { sql: await begun.promise, end: ended.resolve, isAsked: false }
+  return { sql: await begun.promise, end: ended.resolve }
 }
 
 /** A statement that fails must not end the transaction. */

@@ -156,12 +156,22 @@ export class Connections {
     return this.#connections.get(databaseId)?.kept?.sql
   }
 
+  list(): string[] {
+    return [...this.#connections.keys()]
+  }
+
+  /** An operator's VACUUM FULL or REINDEX of a catalog of the server waits for the kept session, and each login behind these. */
+  giveWay(databaseId: string): void {
+    const connection = this.#connections.get(databaseId)
+    connection?.kept?.end()
+    if (connection) connection.kept = undefined
+  }
+
   /**
    * From time to time, closes what was bound and is not any more, as another node was told. Does not wait for
    * servers: audits follow.
    */
   async sweep(): Promise<void> {
-    for (const connection of this.#connections.values()) void giveWay(connection)
     if (performance.now() - this.#sweptAt < sweepMs) return
     this.#sweptAt = performance.now()
     for (const databaseId of [...this.#connections.keys()]) await this.#renew(databaseId)
@@ -177,21 +187,6 @@ function close(connection: Connection): Promise<void> {
   connection.isClosed = true
   connection.kept?.end()
   return connection.database.close()
-}
-
-/** An operator's VACUUM FULL or REINDEX of a catalog of the server waits for it, and each login behind these. */
-async function giveWay(connection: Connection): Promise<void> {
-  const { kept } = connection
-  if (!kept || kept.isAsked) return
-  kept.isAsked = true
-  const waiting = await kept.sql`
-    select from pg_catalog.pg_lock_status() where locktype = 'relation' and database = 0 and not granted limit 1`.catch(
-    () => [],
-  )
-  kept.isAsked = false
-  if (waiting.length === 0) return
-  kept.end()
-  connection.kept = undefined
 }
 
 /** The next kept session takes the place of the one before: nothing waits long for its locks. */

@@ -14,7 +14,7 @@ import { PolicyReader } from './policy-reader.ts'
 import { readLastChange, readStandings } from './standings.ts'
 import { type BeforeTurn, type DueDatabase, type Report, unenforcedChange } from './states/state-store.ts'
 import { type Taken, type TurnNeeds, Turns } from './take-turns.ts'
-import { CatalogWatch, readSeen } from './watch-catalogs.ts'
+import { CatalogWatch, readSeen, unseen } from './watch-catalogs.ts'
 
 interface ControllerOptions extends TurnNeeds {
   readonly openLogins: (needs: LoginNeeds) => LoginKeeper
@@ -68,9 +68,10 @@ export class Controller {
     const read = async (databaseId: string, guard: string | null) => {
       // Asking the store each time would take longer than the reading.
       const database = connections.recall(databaseId)
-      return database ? readSeen(database.sql, guard) : { activity: null, hasDrift: false }
+      return database ? readSeen(database.sql, guard) : unseen
     }
-    this.#catalogs = new CatalogWatch({ auditEveryMs, read, audit })
+    const giveWay = connections.giveWay.bind(connections)
+    this.#catalogs = new CatalogWatch({ auditEveryMs, read, audit, giveWay })
     this.#logins = options.openLogins({
       bindingOf: connections.keyOf.bind(connections),
       readExemptElsewhere: states.readExemptElsewhere,
@@ -205,7 +206,10 @@ export class Controller {
       await this.#connections.sweep()
       const due = await this.#options.states.takeDue(this.#auditEveryMs)
       // A server that hangs delays no other.
-      void Promise.all([this.#catalogs.readDue(), ...due.map((one) => this.#auditUnlessQuiet(one))])
+      void Promise.all([
+        this.#catalogs.readDue(this.#connections.list()),
+        ...due.map((one) => this.#auditUnlessQuiet(one)),
+      ])
     } catch (err) {
       this.#options.log.warn({ err }, 'the audit of masked databases could not run')
     }

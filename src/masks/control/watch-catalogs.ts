@@ -27,7 +27,12 @@ export interface Seen {
   readonly activity: string | null
   /** Transactions changed the catalog since the last reading, as an event trigger noted. */
   readonly hasDrift: boolean
+  /** A session waits for a lock on a catalog of the whole server. */
+  readonly isAwaited: boolean
 }
+
+const selectAwaited = (sql: Sql) => sql`exists (
+  select from pg_catalog.pg_lock_status() l where l.locktype = 'relation' and l.database = 0 and not l.granted)`
 
 /** A notification in place of the rows would keep every transaction with such a change from PREPARE TRANSACTION. */
 export async function readSeen(sql: Sql, guard: string | null): Promise<Seen> {
@@ -35,14 +40,19 @@ export async function readSeen(sql: Sql, guard: string | null): Promise<Seen> {
     try {
       const [row] = await sql<Seen[]>`
         with noted as (delete from ${sql(guard)}.drift returning 1)
-        select ${selectActivity(sql)} as activity, exists (select from noted) as "hasDrift"`
+        select ${selectActivity(sql)} as activity, exists (select from noted) as "hasDrift",
+          ${selectAwaited(sql)} as "isAwaited"`
       if (row) return row
     } catch (error) {
       // Nothing is masked any more.
       if (codeOf(error) !== sqlstate.undefinedTable) throw error
     }
-  return { activity: await readActivity(sql), hasDrift: false }
+  const [row] = await sql<Seen[]>`
+    select ${selectActivity(sql)} as activity, false as "hasDrift", ${selectAwaited(sql)} as "isAwaited"`
+  return row ?? unseen
 }
+
+export const unseen: Seen = { activity: null, hasDrift: false, isAwaited: false }
 
 /** What a full look found that changed nothing and left nothing open. */
 export interface Quiet {
@@ -77,6 +87,8 @@ interface Parts {
   readonly read: (databaseId: string, guard: string | null) => Promise<Seen>
   /** Takes a full look. */
   readonly audit: (databaseId: string) => void
+  /** Gives back the locks that the node keeps on catalogs of the server. */
+  readonly giveWay: (databaseId: string) => void
 }
 
 /**
@@ -90,6 +102,7 @@ export class CatalogWatch {
   readonly #gaps = new Map<string, number>()
   /** When the full look after changes of our own is due. */
   readonly #owed = new Map<string, number>()
+  readonly #reading = new Set<string>()
   #readAt = 0
 
   constructor(parts: Parts) {
@@ -120,20 +133,32 @@ export class CatalogWatch {
     return !hasDrift && activity === quiet.activity
   }
 
-  /** Reads what is due. */
-  async readDue(): Promise<void> {
+  /** Reads these databases, unless that is done just now. */
+  async readDue(databaseIds: readonly string[]): Promise<void> {
     if (performance.now() < this.#readAt) return
     this.#readAt = performance.now() + readEveryMs
-    await Promise.all([...this.#watched].map(([databaseId, watched]) => this.#read(databaseId, watched)))
+    await Promise.all(databaseIds.map((databaseId) => this.#readOnce(databaseId)))
   }
 
-  async #read(databaseId: string, watched: Watched): Promise<void> {
-    const { guard, quiet } = watched
-    const owedAt = this.#owed.get(databaseId) ?? Number.POSITIVE_INFINITY
-    if (guard === null && !quiet && !Number.isFinite(owedAt)) return
-    const seen = await this.#parts.read(databaseId, guard).catch(() => ({ activity: null, hasDrift: false }))
+  async #readOnce(databaseId: string): Promise<void> {
+    // It may wait for a catalog itself, behind a session that waits for our locks.
+    if (this.#reading.has(databaseId)) return this.#parts.giveWay(databaseId)
+    this.#reading.add(databaseId)
+    try {
+      await this.#read(databaseId)
+    } finally {
+      this.#reading.delete(databaseId)
+    }
+  }
+
+  async #read(databaseId: string): Promise<void> {
+    const watched = this.#watched.get(databaseId)
+    const seen = await this.#parts.read(databaseId, watched?.guard ?? null).catch(() => unseen)
+    if (seen.isAwaited) this.#parts.giveWay(databaseId)
     // A turn has come in between.
-    if (this.#watched.get(databaseId) !== watched && !seen.hasDrift) return
+    if (!watched || (this.#watched.get(databaseId) !== watched && !seen.hasDrift)) return
+    const { quiet } = watched
+    const owedAt = this.#owed.get(databaseId) ?? Number.POSITIVE_INFINITY
     const now = performance.now()
     const gapMs = this.#gaps.get(databaseId) ?? readEveryMs
     const hasMoved = quiet !== null && seen.activity !== quiet.activity

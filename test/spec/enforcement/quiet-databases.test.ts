@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe } from 'node:test'
-import { CatalogWatch, readActivity } from '../../../src/masks/control/watch-catalogs.ts'
+import { CatalogWatch, readActivity, unseen } from '../../../src/masks/control/watch-catalogs.ts'
 import { clause } from '../../support/clause.ts'
 import { bindingOf, createMaskedDatabase } from '../../support/masked-database.ts'
 import { freshDatabase, useMasking } from '../../support/masking.ts'
@@ -54,9 +54,11 @@ describe('databases in which nothing changes', () => {
     async (t) => {
       let now = 1
       t.mock.method(performance, 'now', () => now)
-      let seen = { activity: '1', hasDrift: false }
+      let seen = { ...unseen, activity: '1' }
       const audited: string[] = []
-      const parts = { read: async () => seen, audit: (id: string) => audited.push(id) }
+      const waysGiven: string[] = []
+      const [audit, giveWay] = [(id: string) => audited.push(id), (id: string) => waysGiven.push(id)]
+      const parts = { read: async () => seen, audit, giveWay }
       const watch = new CatalogWatch({ ...parts, auditEveryMs: 30_000 })
       const looked = (activity: string) => {
         const quiet = { activity, lastChange: 7 }
@@ -64,7 +66,7 @@ describe('databases in which nothing changes', () => {
       }
       const read = async (ms: number) => {
         now += ms
-        await watch.readDue()
+        await watch.readDue(['a'])
         return audited.splice(0)
       }
       assert.equal(await watch.isQuiet('a', 7), false)
@@ -72,7 +74,7 @@ describe('databases in which nothing changes', () => {
       assert.equal(await watch.isQuiet('a', 7), true)
       assert.equal(await watch.isQuiet('a', 8), false, 'another policy')
       assert.deepEqual(await read(2_000), [])
-      seen = { activity: '2', hasDrift: false }
+      seen = { ...unseen, activity: '2' }
       assert.deepEqual(await read(1_000), [], 'not due')
       assert.deepEqual(await read(1_000), ['a'])
       assert.equal(await watch.isQuiet('a', 7), false, 'nothing is known before the next full look')
@@ -92,8 +94,13 @@ describe('databases in which nothing changes', () => {
       assert.equal(await watch.isQuiet('a', 7), false, 'a full look is due')
       // What an event trigger noted is looked at whatever the counters say.
       watch.watch('a', { guard: 'masquerade_guard', quiet: null, needsLook: false })
-      seen = { activity: '2', hasDrift: true }
+      seen = { ...unseen, activity: '2', hasDrift: true }
       assert.deepEqual(await read(2_000), ['a'])
+
+      assert.deepEqual(waysGiven, [])
+      seen = { ...seen, isAwaited: true }
+      await read(2_000)
+      assert.deepEqual(waysGiven, ['a'])
 
       const frequent = new CatalogWatch({ ...parts, auditEveryMs: 12_000 })
       frequent.watch('a', { guard: null, quiet: { activity: '2', lastChange: 7 }, needsLook: false })

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { type Database, openDatabase } from '../../../src/db/database.ts'
 import { checkVersion, examine } from '../../../src/findings/preflight.ts'
 import { type BoundTarget, Connections } from '../../../src/masks/control/connections.ts'
+import { readSeen } from '../../../src/masks/control/watch-catalogs.ts'
 import { clause } from '../../support/clause.ts'
 import { createMaskedDatabase } from '../../support/masked-database.ts'
 import { waitUntil } from '../../support/wait-until.ts'
@@ -89,8 +90,10 @@ clause(
         await sql`select from pg_locks where relation = 'pg_auth_members'::regclass and not granted`
       return waiting.length === 1
     })
-    await connections.sweep()
+    assert.equal((await readSeen(sql, null)).isAwaited, true)
+    connections.giveWay('one')
     await isHeld
+    assert.equal((await readSeen(sql, null)).isAwaited, false)
     laterMs += 31_000
     await connections.sweep()
     await waitUntil('one is kept again', async () => (await listOpen()).length === 1)
