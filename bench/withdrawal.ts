@@ -7,7 +7,6 @@ import path from 'node:path'
 import pg from 'pg'
 import { type Database, openDatabase } from '../src/db/database.ts'
 import { startEmbedded } from '../src/db/embedded.ts'
-import { endLoginSessions } from '../src/logins/end-sessions.ts'
 import { endRawSessions } from '../src/masks/control/open-record.ts'
 import { guardSchema } from '../src/masks/names.ts'
 import type { Policy } from '../src/masks/policy.ts'
@@ -139,8 +138,8 @@ async function measure(binding: Database, { raise }: Obstacle): Promise<number> 
   const reading = readRaw(() => isOver)
   await new Promise((resolve) => setTimeout(resolve, 300))
   const from = performance.now()
-  const place = { database: binding, schema: guardSchema, logins: [], standbys: [] }
-  const endSessions = (isAllClosed: boolean) => endRawSessions(place, isAllClosed, endLoginSessions)
+  const place = { database: binding, logins: [], standbys: [] }
+  const endSessions = (isAllClosed: boolean) => endRawSessions(place, guardSchema, isAllClosed)
   const isAllClosed = await takeTurn(binding, policyFor([]), { onClosed: () => endSessions(false) }).then(
     ({ unfinished }) => unfinished.every(({ isClosed }) => isClosed),
   )

@@ -2,7 +2,6 @@ import type { Database } from '../db/database.ts'
 import { quoteIdentifier, quoteLiteral } from '../db/quote.ts'
 import type { Tx } from '../db/transaction.ts'
 import { sqlstate } from '../kernel/sqlstate.ts'
-import { lockTimeoutMs } from './end-sessions.ts'
 import type { Owner, Sign } from './mark.ts'
 import type { Facts, LoginChange, LoginPlan, ObservedLogin, ObservedRole, WantedLogin } from './model.ts'
 import { grant, mark } from './plan.ts'
@@ -16,6 +15,9 @@ export interface Applied {
   /** Changes of roles that another session is changing at the moment. */
   readonly busy: readonly LoginChange[]
 }
+
+/** A session that changes its own role in an open transaction must not delay the revocation of it. */
+export const lockTimeoutMs = 400
 
 type Result = 'done' | 'refused' | 'busy'
 

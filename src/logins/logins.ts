@@ -7,17 +7,25 @@ import type { Tx } from '../db/transaction.ts'
 import { FewAtOnce } from '../kernel/few-at-once.ts'
 import { sqlstate } from '../kernel/sqlstate.ts'
 import {
-  type LeftLogin,
   type LoginKeeper,
   type LoginOutcome,
   noLogins,
   type SettledLogins,
 } from '../masks/control/login-port.ts'
 import { idleMs } from '../masks/read/start.ts'
+import { endSessions } from '../sessions/end-sessions.ts'
 import { readMark } from '../sessions/replay.ts'
-import { type Applied, applyLogins, Busy, createLogin, dropLogins, renewPassword, unmark } from './apply.ts'
-import { endAtServers } from './end-at-standbys.ts'
-import { endLoginSessions, lockTimeoutMs, waitUntilGone } from './end-sessions.ts'
+import type { LostLogin } from '../sessions/visit-server.ts'
+import {
+  type Applied,
+  applyLogins,
+  Busy,
+  createLogin,
+  dropLogins,
+  lockTimeoutMs,
+  renewPassword,
+  unmark,
+} from './apply.ts'
 import type { LoginPassword } from './mark.ts'
 import type { LoginChange, LoginPlan, LoginsOptions, ObservedLogin } from './model.ts'
 import { findLogin, isEmpty, type PlannedLogins, planLogins, refuse } from './plan.ts'
@@ -52,8 +60,6 @@ const mostLogins = 2
  */
 export class Logins implements LoginKeeper {
   readonly #options: LoginsOptions
-  /** By database: the losses after which sessions have ended at a server. Later ones have nothing that was lost. */
-  readonly #doneAtStandbys = new Map<string, Set<string>>()
   readonly #preparing = new Map<string, Promise<LoginOutcome>>()
   readonly #places = new FewAtOnce(mostLogins)
 
@@ -88,7 +94,8 @@ export class Logins implements LoginKeeper {
       const { snapshot, wanted, plan, notes } = await this.#plan(database.sql, databaseId)
       const { logins } = snapshot
       const marked = await this.#endMarked(database, logins)
-      ended += marked.ended + (await this.#endElsewhere(database, logins))
+      // A principal that set its own password can connect to other databases until that expires.
+      ended += marked.ended + (await this.#end(database, logins, 'elsewhere'))
       if (isEmpty(plan) || attempt === attempts)
         return {
           changed,
@@ -110,23 +117,16 @@ export class Logins implements LoginKeeper {
     }
   }
 
-  /**
-   * Takes away roles that have nothing left, once the sessions of those that lost something have ended at the other
-   * servers. Returns why they may go on there; empty: they do not.
-   */
-  async finish(database: Database, databaseId: string, { dismissed, left }: SettledLogins): Promise<string> {
-    const done = this.#doneAtStandbys.get(databaseId) ?? new Set()
-    if (left.length > 0) this.#doneAtStandbys.set(databaseId, done)
-    else this.#doneAtStandbys.delete(databaseId)
-    const servers = left.length > 0 ? this.#options.listOthers(databaseId, database) : []
-    const pending = await endAtServers(servers, database, left, done)
-    if (pending === '') await this.#finishLeft(database, databaseId, left)
-    const empty = dismissed.filter(({ oid }) => pending === '' || !left.some((each) => each.oid === oid))
+  async finish(
+    database: Database,
+    databaseId: string,
+    { dismissed, left }: SettledLogins,
+    isOver: boolean,
+  ): Promise<void> {
+    if (isOver) await this.#finishLeft(database, databaseId, left)
+    const empty = dismissed.filter(({ oid }) => isOver || !left.some((each) => each.oid === oid))
     if (empty.length > 0) await unlessBeaten(dropLogins(database, empty))
-    return pending
   }
-
-  readonly endSessions = endLoginSessions
 
   /** Lists the login roles and their principals, without a change. */
   async list(sql: Sql, databaseId: string): Promise<readonly ObservedLogin[]> {
@@ -135,7 +135,7 @@ export class Logins implements LoginKeeper {
   }
 
   /** Their sessions have ended at every server. A role that has lost something more meanwhile stays marked. */
-  async #finishLeft(database: Database, databaseId: string, done: readonly LeftLogin[]): Promise<void> {
+  async #finishLeft(database: Database, databaseId: string, done: readonly LostLogin[]): Promise<void> {
     if (done.length === 0) return
     const { snapshot } = await this.#plan(database.sql, databaseId)
     const isDone = ({ oid, mark }: ObservedLogin) =>
@@ -234,15 +234,15 @@ export class Logins implements LoginKeeper {
     if (attempt >= attempts - 1) throw new Busy()
     this.#options.log.info({ databaseId }, 'login roles are being changed by another session')
     const losing = changes.filter(({ marking }) => marking.length > 0).map(({ login }) => login)
-    await endLoginSessions(database, losing)
+    await this.#end(database, losing, 'everywhere')
     await new Promise((resolve) => setTimeout(resolve, 25 * 2 ** attempt))
   }
 
-  /** They stay marked until it has been done: first here, then at the other servers (`finish`). */
+  /** They stay marked until it has been done: first here, then at the other servers, which it returns. */
   async #endMarked(
     database: Database,
     logins: readonly ObservedLogin[],
-  ): Promise<{ ended: number; left: LeftLogin[] }> {
+  ): Promise<{ ended: number; left: LostLogin[] }> {
     const ending = logins.filter(({ mark }) => mark.ending)
     await this.#unmark(
       database,
@@ -251,18 +251,27 @@ export class Logins implements LoginKeeper {
     )
     const before = logins.flatMap(({ oid, mark: { left } }) => (left ? [{ oid, left }] : []))
     if (ending.length === 0) return { ended: 0, left: before }
-    const ended = await endLoginSessions(database, ending)
+    const ended = await this.#end(database, ending, 'everywhere')
     // Undefined where the binding has one host.
     const left = database.primary() && (await readMark(database)).lsn
     await this.#unmark(database, ending, () => left)
-    if (ended > 0) {
-      this.#options.log.info({ ended }, 'sessions of login roles that lost rights ended')
-      await waitUntilGone(database.sql, ending)
-    }
-    return {
-      ended,
-      left: [...before, ...(left === undefined ? [] : ending.map(({ oid }) => ({ oid, left })))],
-    }
+    const lost = left === undefined ? [] : ending.map(({ oid }) => ({ oid, left }))
+    return { ended, left: [...before, ...lost] }
+  }
+
+  /** Rejects where the role of the binding could not inherit one of them. */
+  async #end(
+    database: Database,
+    logins: readonly ObservedLogin[],
+    scope: 'everywhere' | 'elsewhere',
+  ): Promise<number> {
+    const roles = logins.map(({ oid }) => oid)
+    const endsStarting = scope === 'everywhere'
+    const inherit = { database, roles }
+    const { ended, failure } = await endSessions(database.sql, { roles, scope, endsStarting, inherit })
+    if (ended > 0) this.#options.log.info({ ended, scope }, 'sessions of login roles that lost rights ended')
+    if (failure) throw failure
+    return ended
   }
 
   /** What another session was first to do is looked at again with the next turn or login. */
@@ -273,13 +282,6 @@ export class Logins implements LoginKeeper {
   ): Promise<void> {
     for (const login of logins)
       await unlessBeaten(unmark(database, login, leftOf(login), this.#options.keys.sign))
-  }
-
-  /** A principal that set its own password can connect to other databases of the server until the password expires. */
-  async #endElsewhere(database: Database, logins: readonly ObservedLogin[]): Promise<number> {
-    const ended = await endLoginSessions(database, logins, 'elsewhere')
-    if (ended > 0) this.#options.log.warn({ ended }, 'sessions of login roles in other databases ended')
-    return ended
   }
 }
 

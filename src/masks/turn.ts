@@ -1,6 +1,6 @@
 import type { Database } from '../db/database.ts'
 import { tracer } from '../kernel/tracer.ts'
-import { isHeldByOthers, NameHeld } from '../sessions/name-holders.ts'
+import { isHeldByOthers, NameHeld } from '../sessions/holder.ts'
 import { judge, retry } from './apply/outcomes.ts'
 import type { Unfinished } from './plan/model.ts'
 import { type Phase, type PolicySource, run, type TurnOptions, type TurnResult } from './run.ts'

@@ -1,10 +1,12 @@
 import type { Sql } from '../db/sql.ts'
-import { type Holder, type HoldingRole, nameHolder, nameRole, statementToEnd } from './holder.ts'
-import { endSession, isSpared } from './signal-session.ts'
+import { type Holder, nameHolder, nameRole, statementToEnd } from './holder.ts'
 
 /** A session or a prepared transaction that holds something against enforcement. */
-export interface Blocker extends HoldingRole {
+export interface Blocker {
   readonly holder: Holder
+  /** Its OID; 0 for a worker. */
+  readonly role: number
+  readonly name: string
   readonly application: string
   /** Superusers, exempt roles and the role of the binding are named, and never ended. */
   readonly isSpared: boolean
@@ -139,12 +141,23 @@ async function end(place: Obstructed, due: readonly Blocker[]): Promise<number> 
   return ended
 }
 
+/** False: the role of the binding may not, or it is still there. */
 async function endHolder(sql: Sql, holder: Holder): Promise<boolean> {
-  if ('pid' in holder) return await endSession(sql, holder.pid, endMs)
-  return await sql.unsafe(statementToEnd(holder)).then(
-    () => true,
+  const ending =
+    'pid' in holder
+      ? sql<{ done: boolean }[]>`select pg_catalog.pg_terminate_backend(${holder.pid}, ${endMs}) as done`
+      : sql.unsafe(statementToEnd(holder)).then(() => [{ done: true }])
+  return await ending.then(
+    ([row]) => row?.done ?? false,
     () => false,
   )
+}
+
+/** SQL: the role `r` of a session is spared. One that was dropped has no row, and is not. */
+export function isSpared(sql: Sql, exempt: readonly string[]) {
+  return sql`coalesce(r.rolsuper or r.rolname = current_user or exists (
+    select from pg_catalog.pg_roles e where e.rolname = any(${exempt}::text[])
+      and pg_catalog.pg_has_role(r.oid, e.oid, 'MEMBER')), false)`
 }
 
 /** Any lock on a twin is in the way of changing it; only ACCESS EXCLUSIVE is in the way of grants and reads. */
@@ -178,7 +191,7 @@ export async function findBlockers({ sql, exempt, waiting, twins }: Obstructed):
         where l.pid = s.pid and l.granted and l.locktype <> 'virtualxid')
     )
     select distinct on (f.pid, f.gid) a.pid::int4 as pid, coalesce(f.gid, '') as gid, f.target,
-      coalesce(r.rolname::text, o.oid::text, '') as role, o.oid is not null and r.oid is null as "isDropped",
+      coalesce(o.oid, 0)::int8 as role, coalesce(r.rolname::text, o.oid::text, '') as name,
       coalesce(a.application_name, '') as application,
       -- Workers have no role. A role that was dropped is masked: its maker could keep raw values readable so.
       o.oid is null or ${isSpared(sql, exempt)} as "isSpared"
@@ -208,8 +221,8 @@ export async function findLockHolders(sql: Sql): Promise<readonly Holder[]> {
 }
 
 /** `session 4711 of role "night" (backup)` */
-export function describeBlocker({ holder, application, ...role }: Blocker): string {
+export function describeBlocker({ holder, application, role, name }: Blocker): string {
   const program = application === '' ? '' : ` (${application})`
-  const owner = role.role === '' ? '' : ` of ${nameRole(role)}`
+  const owner = role === 0 ? '' : ` of ${nameRole(name, role)}`
   return `${nameHolder(holder)}${owner}${program}`
 }

@@ -1,8 +1,8 @@
 import type { Database } from '../db/database.ts'
 import { isSamePlace, type Place } from '../db/database-url.ts'
-import type { Sql } from '../db/sql.ts'
-import { endAtStandby, type LeftOpen, noteUnasked, type OpenEntry } from './open-sessions.ts'
-import { AskedServer, askReplayed, type Mark, readMark, silence } from './replay.ts'
+import type { OpenEntry } from './open-sessions.ts'
+import { AskedServer, askReplayed, type Mark, readMark } from './replay.ts'
+import { type LostLogin, type VisitedServer, visitServer } from './visit-server.ts'
 
 /** The servers of a binding. */
 interface Servers {
@@ -20,8 +20,6 @@ interface Needs {
   open(databaseId: string): Promise<Database | null>
   /** Of an open database. */
   targetOf(databaseId: string): Servers | undefined
-  /** Another text after every change of masks. */
-  readLastChange(sql: Sql): Promise<string>
   /** For each role a text that changes with its rights and with the masks of the database. */
   readStandings(
     database: Pick<Database, 'sql'>,
@@ -29,12 +27,9 @@ interface Needs {
   ): Promise<ReadonlyMap<string, string>>
 }
 
-interface Follower {
+interface Follower extends VisitedServer {
   readonly key: string
-  /** `127.0.0.1:5432` */
-  readonly name: string
   readonly database: Database
-  readonly server: AskedServer
   /** An end of the primary's log that it has not replayed at the last look, and when that was read. */
   mark: { readonly at: number; readonly lsn: string } | null
   /** All that the primary had written then is replayed. */
@@ -51,11 +46,23 @@ export interface StandbyLook {
 /** A standby further behind serves no sessions. */
 const mostLagMs = 5_000
 const loginWaitMs = 1_000
-/** The next turn waits so long for a standby of this one. */
-const replayWaitMs = 1_000
 const pollMs = 25
 
-type Replay = 'unknown' | 'replayed' | 'behind' | 'silent'
+/** What is to be over at the servers of a binding before a turn is. */
+interface Losses {
+  /** Of the records: another one after every change of masks, of whichever node. */
+  readonly version: string
+  readonly open: readonly OpenEntry[]
+  readonly logins: readonly LostLogin[]
+}
+
+interface Settled {
+  readonly open: readonly OpenEntry[]
+  /** Why changes are pending. */
+  readonly pending: readonly string[]
+  /** No session has what login roles lost. */
+  readonly isOver: boolean
+}
 
 /**
  * The standbys of bound databases. Masks and grants reach a standby by replay, so it serves a session only when it has
@@ -64,6 +71,8 @@ type Replay = 'unknown' | 'replayed' | 'behind' | 'silent'
 export class Standbys {
   readonly #needs: Needs
   readonly #followers = new Map<string, Follower>()
+  /** By database: the version of its records, and an end of the primary's log behind their change. */
+  readonly #changes = new Map<string, { readonly version: string; readonly lsn: string }>()
 
   constructor(needs: Needs) {
     this.#needs = needs
@@ -108,48 +117,32 @@ export class Standbys {
     return { standings, close: judged.flat() }
   }
 
-  /**
-   * Why the last change of masks is pending, of whichever node, until the standbys have replayed it. Ends the sessions at
-   * standbys that the record lists.
-   */
-  async judge(
-    databaseId: string,
-    primary: Database,
-    open: readonly OpenEntry[],
-  ): Promise<LeftOpen & { readonly pending: string }> {
+  /** Waits for the replay of changes, and ends the sessions that have what roles lost, at every server of the binding. */
+  async settle(databaseId: string, primary: Database, { version, open, logins }: Losses): Promise<Settled> {
     const target = this.#needs.targetOf(databaseId)
-    const places = target?.standbyPlaces ?? []
-    if (!target || places.every((place) => isAt(primary.primary(), place)))
-      return { pending: '', notes: [], open }
+    // The primary of one host is not known by its place.
+    const at = primary.primary()
+    const serving = listStandbys(target)
+    if (!target || !at || serving.length + logins.length === 0) return { open, pending: [], isOver: true }
     const mark = await readMark(primary)
-    const servers = await Promise.all(
-      places.map(async (place) => {
+    const known = this.#changes.get(databaseId)
+    const last = known?.version === version ? known : { version, lsn: mark.lsn }
+    this.#changes.set(databaseId, last)
+    const visits = await Promise.all(
+      target.places.map((place) => {
         const follower = this.#follow(databaseId, target, place)
-        const entries = open.filter((entry) => entry.place === follower.name)
-        // The primary may be one of them by another name.
-        const of = isAt(primary.primary(), place) ? null : primary
-        return {
-          name: follower.name,
-          ...(await compare(follower, of, mark, entries, this.#needs.readLastChange)),
-        }
+        const own = open.filter((entry) => entry.place === follower.name)
+        if (isSamePlace(at, place))
+          return visitServer(follower, { mark, change: null, open: own, logins: [] })
+        const change = serving.includes(follower.name) ? last.lsn : null
+        return visitServer(follower, { mark, change, open: own, logins })
       }),
     )
-    const here = open.filter(({ place }) => place === undefined)
     return {
-      open: [...here, ...servers.flatMap((one) => one.open)],
-      pending: servers.flatMap(describeBehind).join(' '),
-      notes: servers.flatMap(({ notes }) => notes),
+      open: [...open.filter(({ place }) => place === undefined), ...visits.flatMap((one) => one.open)],
+      pending: visits.flatMap(({ pending }) => pending),
+      isOver: visits.every(({ isOver }) => isOver),
     }
-  }
-
-  /** The servers that the binding lists beside the primary, by host:port. */
-  listOthers(databaseId: string, primary: Database): ReadonlyMap<string, AskedServer> {
-    const target = this.#needs.targetOf(databaseId)
-    if (!target) throw new Error('the binding was removed')
-    // The primary of one host is not known by its place.
-    const servers = target.places.length > 1 ? target.places : []
-    const others = servers.filter((place) => !isAt(primary.primary(), place))
-    return new Map(others.map((place) => [nameOf(place), this.#follow(databaseId, target, place).server]))
   }
 
   async close(): Promise<void> {
@@ -164,7 +157,7 @@ export class Standbys {
     const database = target.connectTo(place)
     const follower: Follower = {
       ...{ key: target.key, name: nameOf(place), database, server: new AskedServer(database) },
-      ...{ mark: null, caughtUpAt: Number.NEGATIVE_INFINITY },
+      ...{ done: new Set(), mark: null, caughtUpAt: Number.NEGATIVE_INFINITY },
     }
     this.#followers.set(key, follower)
     return follower
@@ -180,38 +173,6 @@ async function isClose(follower: Follower, { lsn, ...mark }: Mark): Promise<bool
   return performance.now() - follower.caughtUpAt < mostLagMs
 }
 
-/** Waits for the replay, and ends sessions all the time: an open cursor may hold it up. No `primary`: it is there. */
-async function compare(
-  follower: Follower,
-  primary: Database | null,
-  mark: Mark,
-  entries: readonly OpenEntry[],
-  readLastChange: Needs['readLastChange'],
-): Promise<LeftOpen & { readonly replay: Replay }> {
-  for (const until = performance.now() + replayWaitMs; ; await pause()) {
-    const replay = primary ? await readReplay(follower, primary, mark, readLastChange) : 'replayed'
-    const isReplayed = replay === 'replayed' || replay === 'unknown'
-    const ending = await endSessions(follower, entries, isReplayed)
-    if (replay !== 'behind' || performance.now() > until) return { replay, ...ending }
-  }
-}
-
-/** Unknown for a server that cannot be asked, or that follows another primary: no session is sent there. */
-async function readReplay(
-  { server }: Follower,
-  primary: Database,
-  mark: Mark,
-  readLastChange: Needs['readLastChange'],
-): Promise<Replay> {
-  if ((await askReplayed(server, mark, [])) === undefined) return server.isSilent ? 'silent' : 'unknown'
-  // Each time anew: the standby may have replayed a later change meanwhile.
-  const change = await readLastChange(primary.sql)
-  // A statement that the replay cancels, or keeps waiting, has shown nothing.
-  const shown = await server.ask(readLastChange).catch(() => undefined)
-  if (shown === silence) return 'silent'
-  return shown === change ? 'replayed' : 'behind'
-}
-
 async function awaitReplay(follower: Follower, mark: Mark): Promise<boolean> {
   const until = performance.now() + loginWaitMs
   for (;;) {
@@ -222,34 +183,12 @@ async function awaitReplay(follower: Follower, mark: Mark): Promise<boolean> {
   }
 }
 
-/** Entries of a server that cannot be asked stay. */
-async function endSessions(
-  { name, server }: Follower,
-  entries: readonly OpenEntry[],
-  isReplayed: boolean,
-): Promise<LeftOpen> {
-  if (entries.length === 0) return { notes: [], open: [] }
-  const unasked = noteUnasked(name, entries)
-  const ending = await server
-    .ask((sql) => endAtStandby({ sql }, name, entries, isReplayed))
-    .catch(() => unasked)
-  return ending === silence ? unasked : ending
-}
-
 /** The servers of a binding that may serve sessions, as host:port. */
 export const listStandbys = (target: Servers | undefined) => (target?.standbyPlaces ?? []).map(nameOf)
 
 const nameOf = ({ host, port }: Place) => `${host}:${port}`
 
 const pause = () => new Promise((resolve) => setTimeout(resolve, pollMs))
-
-/** The gateway sends no sessions there. Clients that connect to it by themselves are not in our hands. */
-function describeBehind({ name, replay }: { readonly name: string; readonly replay: Replay }): string[] {
-  if (replay !== 'behind' && replay !== 'silent') return []
-  const fault = replay === 'silent' ? 'does not answer, and may not have replayed' : 'has not replayed'
-  const advice = 'Where it is not in service any more, remove it from the hosts of the binding.'
-  return [`The standby ${name} ${fault} the last change of masks. ${advice}`]
-}
 
 function isAt(primary: Place | undefined, place: Place): boolean {
   return primary !== undefined && isSamePlace(primary, place)

@@ -2,7 +2,7 @@ import type { Database } from '../db/database.ts'
 import type { Sql } from '../db/sql.ts'
 import type { Tx } from '../db/transaction.ts'
 import type { Holder } from './holder.ts'
-import { isSpared } from './signal-session.ts'
+import { isSpared } from './in-the-way.ts'
 
 const sampleMs = 30
 

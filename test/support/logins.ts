@@ -36,7 +36,6 @@ export function createTestLogins(database: Database, options: TestLoginsOptions 
     new Logins({
       keys,
       bindingOf: () => '1',
-      listOthers: () => new Map(),
       readExemptElsewhere: async () => new Set(),
       log: pino({ level: 'silent' }),
       source: {
@@ -68,7 +67,7 @@ export function createTestLogins(database: Database, options: TestLoginsOptions 
       logins.prepare(database, databaseId, principalId, options),
     settle: async () => {
       const settled = await logins.settle(database, databaseId)
-      await logins.finish(database, databaseId, settled)
+      await logins.finish(database, databaseId, settled, true)
       return settled
     },
   }

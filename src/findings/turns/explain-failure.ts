@@ -2,7 +2,7 @@ import { ConnectionFailure } from '../../db/sqlstate.ts'
 import { Problem } from '../../kernel/problem.ts'
 import { codeOf, sqlstate } from '../../kernel/sqlstate.ts'
 import { Unfit } from '../../masks/unfit.ts'
-import { NameHeld } from '../../sessions/name-holders.ts'
+import { NameHeld } from '../../sessions/holder.ts'
 
 interface Failure {
   /** It may go away by itself: the database is down, a lock is held. */

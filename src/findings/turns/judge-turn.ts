@@ -9,9 +9,8 @@ import type { Failed, Judged, JudgedTurn, Look } from '../../masks/control/findi
 import type { Unfinished } from '../../masks/plan/model.ts'
 import type { TurnResult } from '../../masks/turn.ts'
 import { describeFinding } from '../../masks/unfit.ts'
-import { statementToEnd } from '../../sessions/holder.ts'
+import { NameHeld, statementToEnd } from '../../sessions/holder.ts'
 import { type Blocker, describeBlocker } from '../../sessions/in-the-way.ts'
-import { NameHeld } from '../../sessions/name-holders.ts'
 import { examine } from '../preflight.ts'
 import { explainFailure } from './explain-failure.ts'
 

@@ -11,7 +11,7 @@ import { Unfit } from '../unfit.ts'
 import { Connections } from './connections.ts'
 import type { LoginKeeper, LoginNeeds, LoginOutcome } from './login-port.ts'
 import { PolicyReader } from './policy-reader.ts'
-import { readLastChange, readStandings } from './standings.ts'
+import { readStandings } from './standings.ts'
 import { type BeforeTurn, type DueDatabase, type Report, unenforcedChange } from './states/state-store.ts'
 import { type Taken, type TurnNeeds, Turns } from './take-turns.ts'
 import { CatalogWatch, readSeen, unseen } from './watch-catalogs.ts'
@@ -62,7 +62,8 @@ export class Controller {
     })
     this.#connections = connections
     this.standbys = new Standbys({
-      ...{ open: (databaseId) => connections.open(databaseId), readLastChange, readStandings },
+      open: (databaseId) => connections.open(databaseId),
+      readStandings,
       targetOf: (databaseId) => connections.targetOf(databaseId),
     })
     const read = async (databaseId: string, guard: string | null) => {
@@ -75,7 +76,6 @@ export class Controller {
     this.#logins = options.openLogins({
       bindingOf: connections.keyOf.bind(connections),
       readExemptElsewhere: states.readExemptElsewhere,
-      listOthers: this.standbys.listOthers.bind(this.standbys),
     })
     this.#policies = new PolicyReader({ source, states, logins: this.#logins })
     this.#turns = new Turns({

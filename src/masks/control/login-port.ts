@@ -2,7 +2,7 @@ import type { LoginAccess, PreparedLogin } from '../../contracts/login.ts'
 import type { Note } from '../../contracts/note.ts'
 import type { Database } from '../../db/database.ts'
 import type { Sql } from '../../db/sql.ts'
-import type { AskedServer } from '../../sessions/replay.ts'
+import type { LostLogin } from '../../sessions/visit-server.ts'
 
 export interface Login extends LoginAccess {
   readonly oid: number
@@ -32,13 +32,7 @@ export interface SettledLogins {
   /** Have nothing left, and can go. */
   readonly dismissed: readonly KnownLogin[]
   /** Lost something, and their sessions at other servers than the primary have not been ended since. */
-  readonly left: readonly LeftLogin[]
-}
-
-export interface LeftLogin {
-  readonly oid: number
-  /** A server that has replayed so far shows the loss. */
-  readonly left: string
+  readonly left: readonly LostLogin[]
 }
 
 export const noLogins: SettledLogins = {
@@ -59,21 +53,15 @@ export interface LoginKeeper {
     principalId: string,
     options?: { readonly reset?: boolean },
   ): Promise<LoginOutcome>
-  /** All login roles of a database. Sessions of those that lost something are ended. */
+  /** All login roles of a database. Sessions of those that lost something are ended at the primary. */
   settle(database: Database, databaseId: string): Promise<SettledLogins>
   /**
-   * After the masks, which may have given them something: takes away roles that have nothing left, once the sessions of
-   * those that lost something have ended at the other servers. Returns why they may go on there; empty: they do not.
+   * After the masks, which may have given them something: takes away roles that have nothing left. `isOver`: the
+   * sessions of those that lost something have ended at the other servers, too.
    */
-  finish(database: Database, databaseId: string, settled: SettledLogins): Promise<string>
+  finish(database: Database, databaseId: string, settled: SettledLogins, isOver: boolean): Promise<void>
   /** Lists the login roles and their principals, without a change. */
   list(sql: Sql, databaseId: string): Promise<readonly KnownLogin[]>
-  /** Of these login roles: all sessions, or those with the process ids. Returns how many were ended. */
-  endSessions(
-    database: Database,
-    logins: readonly Pick<KnownLogin, 'oid' | 'name'>[],
-    processIds?: readonly number[],
-  ): Promise<number>
 }
 
 /** What the controller gives to the room of logins. */
@@ -82,6 +70,4 @@ export interface LoginNeeds {
   readonly bindingOf: (database: Database) => string
   /** The roles, by OID, that other bound databases of the server exempt. */
   readonly readExemptElsewhere: (sql: Sql, databaseId: string) => Promise<ReadonlySet<number>>
-  /** The other servers that the binding lists, by host:port. */
-  readonly listOthers: (databaseId: string, primary: Database) => ReadonlyMap<string, AskedServer>
 }

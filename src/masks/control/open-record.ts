@@ -1,36 +1,23 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Database } from '../../db/database.ts'
 import type { Sql } from '../../db/sql.ts'
 import { codeOf, sqlstate } from '../../kernel/sqlstate.ts'
-import {
-  endOpenSessions,
-  type LeftOpen,
-  type OpenEntry,
-  type RawPlace,
-} from '../../sessions/open-sessions.ts'
-import type { LoginKeeper } from './login-port.ts'
-
-interface Place extends Pick<RawPlace, 'logins' | 'standbys'> {
-  readonly database: Database
-  /** The schema of our records. */
-  readonly schema: string
-}
+import { endOpenSessions, type OpenEntry, type RawPlace } from '../../sessions/open-sessions.ts'
 
 /** Ends the sessions that the record lists, and writes the list anew. */
 export async function endRawSessions(
-  { schema, ...place }: Place,
+  place: RawPlace,
+  schema: string,
   isAllClosed: boolean,
-  endLoginSessions: LoginKeeper['endSessions'],
-): Promise<LeftOpen> {
+): Promise<readonly OpenEntry[]> {
   const { sql } = place.database
   const open = await readOpen(sql, schema)
-  const left = await endOpenSessions({ ...place, open }, isAllClosed, endLoginSessions)
-  await replaceOpen(sql, schema, open, left.open)
+  const left = await endOpenSessions(place, open, isAllClosed)
+  await replaceOpen(sql, schema, open, left)
   return left
 }
 
 /** The record's entries of sessions that may hold raw rows. */
-export async function readOpen(sql: Sql, schema: string): Promise<readonly OpenEntry[]> {
+async function readOpen(sql: Sql, schema: string): Promise<readonly OpenEntry[]> {
   // As JSON, because records of an earlier release have no such column.
   const [row] = await sql<{ open: OpenEntry[] }[]>`
     select coalesce(pg_catalog.to_jsonb(p) -> 'open', '[]') as open from ${sql(schema)}.policy p`.catch(

@@ -1,27 +1,5 @@
 import type { Database } from '../../db/database.ts'
-import type { Sql } from '../../db/sql.ts'
-import { codeOf, sqlstate } from '../../kernel/sqlstate.ts'
-import { findGuard } from '../read/guard.ts'
 import { readMaskVersion } from '../read/mask-version.ts'
-
-/**
- * Another text after every change of masks: a turn raises the epoch in the transaction of its change. Empty: there
- * are no records.
- */
-export async function readLastChange(sql: Sql): Promise<string> {
-  const schema = await findGuard(sql)
-  if (schema === null) return ''
-  const [row] = await sql<{ change: string }[]>`
-    select concat_ws(' ', n.oid, coalesce(pg_catalog.to_jsonb(p) ->> 'epoch', '0')) as change
-    from ${sql(schema)}.policy p, pg_catalog.pg_namespace n where n.nspname = ${schema}`.catch(
-    (error: unknown) => {
-      // The last mask was removed since.
-      if (codeOf(error) === sqlstate.undefinedTable) return []
-      throw error
-    },
-  )
-  return row?.change ?? ''
-}
 
 /**
  * For each role a text that changes with the masks and exemptions of the database, with the role, and with its

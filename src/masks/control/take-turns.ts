@@ -6,9 +6,9 @@ import type { Sql } from '../../db/sql.ts'
 import { sqlstateOf } from '../../db/sqlstate.ts'
 import type { Occasion } from '../../kernel/jobs.ts'
 import { sqlstate } from '../../kernel/sqlstate.ts'
+import { NameHeld } from '../../sessions/holder.ts'
 import { findLockHolders, type Obstructed, SessionsInTheWay } from '../../sessions/in-the-way.ts'
-import { NameHeld } from '../../sessions/name-holders.ts'
-import type { LeftOpen } from '../../sessions/open-sessions.ts'
+import { noteOpen, type OpenEntry } from '../../sessions/open-sessions.ts'
 import { listStandbys, type Standbys } from '../../sessions/standbys.ts'
 import { mayPass } from '../apply/outcomes.ts'
 import type { Policy, Target } from '../policy.ts'
@@ -205,9 +205,12 @@ export class Turns {
     }
   }
 
-  /** Ends sessions that hold raw rows. Returns notes about those that stay, and the list of them. */
-  async #endSessions(turn: Turn, { hasOpen, snapshot, unfinished }: TurnResult): Promise<LeftOpen> {
-    if (!hasOpen) return { notes: [], open: [] }
+  /** Ends sessions that hold raw rows. Returns those that stay. */
+  async #endSessions(
+    turn: Turn,
+    { hasOpen, snapshot, unfinished }: TurnResult,
+  ): Promise<readonly OpenEntry[]> {
+    if (!hasOpen) return []
     return await this.#endRaw(
       turn,
       snapshot.guard.schema,
@@ -215,9 +218,10 @@ export class Turns {
     )
   }
 
-  #endRaw({ database, databaseId, settled: { logins } }: Turn, schema: string, isAllClosed: boolean) {
+  #endRaw({ database, databaseId, settled }: Turn, schema: string, isAllClosed: boolean) {
     const standbys = listStandbys(this.#parts.connections.targetOf(databaseId))
-    return endRawSessions({ database, schema, logins, standbys }, isAllClosed, this.#parts.logins.endSessions)
+    const logins = settled.logins.map(({ oid }) => oid)
+    return endRawSessions({ database, logins, standbys }, schema, isAllClosed)
   }
 
   /** Ends sessions, compares standbys, and writes the state. */
@@ -225,20 +229,20 @@ export class Turns {
     const { states, findings, log, auditEveryMs, logins, standbys } = this.#parts
     const { database, databaseId, settled, lastChange } = turn
     const { unfinished, snapshot } = result
-    const left = await this.#endSessions(turn, result)
+    const here = await this.#endSessions(turn, result)
     const { blockers, ended } = await this.#inTheWay.clear(databaseId, obstructed(turn, result))
     if (ended > 0) this.#parts.audit(databaseId)
     const isCut = unfinished.some(({ sqlstate: code }) => code === sqlstate.programLimitExceeded)
     if (isCut) this.#parts.auditAfter(databaseId, portionMs)
-    const lag = await standbys.judge(databaseId, database, left.open)
-    await replaceOpen(database.sql, snapshot.guard.schema, left.open, lag.open)
-    const sessions = await logins.finish(database, databaseId, settled)
+    const losses = { version: result.version, open: here, logins: settled.left }
+    const { open, pending: waits, isOver } = await standbys.settle(databaseId, database, losses)
+    await replaceOpen(database.sql, snapshot.guard.schema, here, open)
+    await logins.finish(database, databaseId, settled, isOver)
     const strangers = database.strangers()
-    const more = [...settled.notes, ...left.notes, ...lag.notes]
-    const waits = [lag.pending, sessions].filter((one) => one !== '')
+    const more = [...settled.notes, ...noteOpen(open)]
     const turned = { result, blockers, notes: more, waits, strangers, stored }
     const { state, reason, notes } = await findings.judgeTurn(turned, this.#look(databaseId))
-    const isOpen = settled.notes.length + strangers.length + left.open.length > 0
+    const isOpen = settled.notes.length + strangers.length + open.length > 0
     if (state === null)
       return {
         isOpen,

@@ -55,7 +55,7 @@ describe('standbys that are behind', () => {
 
   clause(
     'ENF-405',
-    'Every turn, of any node and also one that changes nothing, compares the masks that the standbys show with those of the primary…',
+    'Every turn, of any node and also one that changes nothing, asks the standbys whether they have replayed the masks of…',
     async () => {
       const direct = await connectDirectly('behind_analyst')
       await whilePaused(standby, async () => {

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, describe } from 'node:test'
 import pg from 'pg'
 import type { Database } from '../../../src/db/database.ts'
-import { endLoginSessions } from '../../../src/logins/end-sessions.ts'
 import { endRawSessions } from '../../../src/masks/control/open-record.ts'
 import { takeTurn } from '../../../src/masks/turn.ts'
+import { noteOpen } from '../../../src/sessions/open-sessions.ts'
 import { clause } from '../../support/clause.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
 import { forEachCluster } from '../../support/postgres.ts'
@@ -38,8 +38,8 @@ forEachCluster((cluster) => {
     }
     /** As an audit does it, on whatever node: nothing is kept in the node. */
     const audit = async () => {
-      const place = { database: binding, schema: 'masquerade_guard', logins: [], standbys: [] }
-      const { notes } = await endRawSessions(place, true, endLoginSessions)
+      const place = { database: binding, logins: [], standbys: [] }
+      const notes = noteOpen(await endRawSessions(place, 'masquerade_guard', true))
       return notes.map(({ target: role, message }) => [role, Number(/^Session (\d+)/.exec(message)?.[1])])
     }
     const isOver = ({ client }: { client: pg.Client }) =>
