@@ -43,7 +43,6 @@ export const slowest: readonly string[] = [
   'test/spec/enforcement/waiting-looks.test.ts',
   'test/spec/enforcement/silent-standbys.test.ts',
   'test/spec/enforcement/dropped-roles.test.ts',
-  'test/spec/enforcement/interrupted.test.ts',
   'test/spec/enforcement/exposures.test.ts',
   'test/spec/service/readiness.test.ts',
   'test/spec/service/http-workers.test.ts',

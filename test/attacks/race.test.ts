@@ -125,51 +125,5 @@ forUsualCluster((cluster) => {
         }
       },
     )
-
-    clause(
-      'ENF-64',
-      'A session that holds a lock on a twin keeps no column from being masked: twin and…',
-      async () => {
-        await takeTurn(target.database, policy(always))
-        const more = policy([...always, rule('public.t.name'), rule('public.u.word')])
-        const { transaction, sql } = target.connectAs('analyst')
-        await transaction(async (tx) => {
-          await tx`select * from masked_public.t limit 1`
-          const { unfinished } = await takeTurn(target.database, more)
-          assert.ok(unfinished.length > 0)
-          for (const text of [
-            'select name from public.t',
-            'select name from masked_public.t',
-            'select word from public.u',
-          ])
-            await assert.rejects(sql.unsafe(text), /permission denied|does not exist/, text)
-        })
-        await takeTurn(target.database, more)
-        assert.deepEqual((await takeTurn(target.database, more)).steps, [])
-        assert.deepEqual(await sql`select distinct name from masked_public.t`, [{ name: 'XXXX' }])
-        assert.deepEqual(await sql`select mail from masked_public.v where id = 1`, [
-          { mail: 'zXXX@XXXX.com' },
-        ])
-        await target.database.sql.unsafe('create view public.on_twin as select * from masked_public.u')
-        // A suspended table has no twin, and what reads it goes along.
-        const suspended = {
-          ...policy([
-            rule('public.t.mail'),
-            rule('public.t.pay'),
-            rule('public.t.id'),
-            rule('public.u.word'),
-          ]),
-          suspended: [{ schema: 'public', table: 'u' }],
-        }
-        await takeTurn(target.database, suspended)
-        await assert.rejects(sql`select id from public.t`, /permission denied/)
-        await assert.rejects(sql`select word from public.u`, /permission denied/)
-        await assert.rejects(sql`select word from masked_public.u`, /does not exist/)
-        assert.deepEqual(await sql`select to_regclass('public.on_twin') as view`, [{ view: null }])
-        assert.deepEqual((await takeTurn(target.database, suspended)).steps, [])
-        await takeTurn(target.database, policy([rule('public.t.mail'), rule('public.t.pay')]))
-        assert.deepEqual(await sql`select word from public.u`, [{ word: 'plain' }])
-      },
-    )
   })
 })

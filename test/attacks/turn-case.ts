@@ -36,7 +36,7 @@ export const victim = actor('victim')
 export const auditor = actor('auditor')
 /** Done by mallory while the next turn runs, between two of its statements. */
 export const meanwhile = event('meanwhile')
-/** A turn with these masked columns. It runs no code of mallory. */
+/** A turn with these masked columns, each with its function after a colon unless it is `Default`, or none. It runs no code of mallory. */
 export const mask = event('mask')
 export const maskAll = event('mask, nobody exempt')
 /** The turn gave a note of that code about that relation, with these words: `NoTwin hr.both: other objects`. */

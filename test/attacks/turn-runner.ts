@@ -1,5 +1,6 @@
 import pg from 'pg'
 import type { Database } from '../../src/db/database.ts'
+import type { MaskingFunction } from '../../src/masks/policy.ts'
 import { takeTurn } from '../../src/masks/turn.ts'
 import { type ClusterName, majorOf } from '../support/cluster.ts'
 import { createMaskedDatabase, policy, rule } from '../support/masked-database.ts'
@@ -195,7 +196,9 @@ class TurnScene {
     await this.#disarm()
     const meanwhile = this.#meanwhile
     this.#meanwhile = ''
-    const rules = columns.split(/\s+/).map((column) => rule(column))
+    const rules = [...columns.matchAll(/([^\s:]+)(?::(\w+))?/g)].map(([, column = '', kind = 'Default']) =>
+      rule(column, kind as MaskingFunction),
+    )
     this.#policy = policy(rules, exempt)
     let isDone = meanwhile === ''
     const beforeStep = async () => {

@@ -5,6 +5,8 @@ import { forUsualCluster } from '../support/postgres.ts'
 import type { ClauseId } from './attack.ts'
 import * as access from './cases/access.ts'
 import * as code from './cases/code.ts'
+import * as locks from './cases/locks.ts'
+import * as names from './cases/names.ts'
 import * as owners from './cases/owners.ts'
 import * as policies from './cases/policies.ts'
 import * as sessions from './cases/sessions.ts'
@@ -12,7 +14,7 @@ import * as twins from './cases/twins.ts'
 import * as views from './cases/views.ts'
 import { TurnStage } from './turn-runner.ts'
 
-const all = [access, code, owners, policies, sessions, twins, views].flatMap((cases) =>
+const all = [access, code, locks, names, owners, policies, sessions, twins, views].flatMap((cases) =>
   Object.values(cases).flat(),
 )
 
@@ -64,5 +66,17 @@ forUsualCluster((cluster) => {
     clause('ENF-146', 'A snapshot that was exported before a rule, or before an exemption …', play('ENF-146'))
     clause('ENF-147', 'Temporary objects, schemas and search paths of a masked role …', play('ENF-147'))
     clause('ENF-149', 'A transaction that was prepared before a rule and is committed …', play('ENF-149'))
+    clause('ENF-50', 'Masked roles lose TRIGGER, REFERENCES and, since PostgreSQL 17, …', play('ENF-50'))
+    clause('ENF-61', 'Two turns in a row leave nothing to do for the second.', play('ENF-61'))
+    clause('ENF-68', 'A schema, type or view that is closed to the binding, or that …', play('ENF-68'))
+    clause('ENF-69', 'A lock on one relation holds up no other: what can be closed is …', play('ENF-69'))
+    clause('ENF-70', 'A new rule for a table that is locked leaves its twin closed, …', play('ENF-70'))
+    clause('ENF-140', 'A role that creates, ahead of the controller, the schema of its …', play('ENF-140'))
+    clause('ENF-142', 'A lock on a relation while the last rule is deleted loses no …', play('ENF-142'))
+    clause('ENF-197', 'EXPLAIN tells a masked role of the statistics of a masked …', play('ENF-197'))
+    clause('ENF-310', 'No two relations share a twin: each schema has a shadow schema …', play('ENF-310'))
+    clause('ENF-311', 'A schema that was renamed keeps its shadow schema. A new schema …', play('ENF-311'))
+    clause('ENF-312', 'A twin whose rule, owner or names of columns were changed by …', play('ENF-312'))
+    clause('ENF-360', 'A turn that looks at the whole database makes a twin again …', play('ENF-360'))
   })
 })

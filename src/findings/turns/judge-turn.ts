@@ -1,7 +1,5 @@
 import type { Note } from '../../contracts/note.ts'
 import type { Place } from '../../db/database-url.ts'
-import { quoteIdentifier } from '../../db/quote.ts'
-import { sqlstateOf } from '../../db/sqlstate.ts'
 import { joinReasons } from '../../kernel/join-reasons.ts'
 import { sqlstate } from '../../kernel/sqlstate.ts'
 import { mayPass } from '../../masks/apply/outcomes.ts'
@@ -47,21 +45,14 @@ export async function explainTurn(
 }
 
 /** The missing privileges as statements; null when none is missing, or the database cannot be asked. */
-async function findMissing({ open, login }: Look): Promise<string | null> {
+async function findMissing({ open }: Look): Promise<string | null> {
   try {
     const database = await open()
     if (!database) return null
     const { refusals } = await examine(database.sql, database.policy.rules)
     return refusals.length === 0 ? null : refusals.map(describeFinding).join(' ')
-  } catch (error) {
-    // A session needs no other privilege than CONNECT to look at the catalog.
-    const names = login()
-    if (sqlstateOf(error) !== sqlstate.insufficientPrivilege || !names) return null
-    const grant = `GRANT CONNECT ON DATABASE ${quoteIdentifier(names.database)} TO ${quoteIdentifier(names.user)}`
-    return [
-      'The role of the binding may not connect to the database.',
-      `Masks that were made stay as they are; what was changed since is not enforced. Run: ${grant};`,
-    ].join(' ')
+  } catch {
+    return null
   }
 }
 

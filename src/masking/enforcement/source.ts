@@ -49,7 +49,6 @@ interface Rights {
 interface BoundTarget {
   readonly key: string
   readonly isReached: boolean
-  readonly login: { readonly user: string; readonly database: string }
   connect(): Database
   readonly places: readonly Place[]
   readonly standbyPlaces: readonly Place[]
@@ -145,7 +144,6 @@ export function createEnforcementSource(options: SourceOptions) {
       return {
         key: String(row.version),
         isReached: row.isReached,
-        login: { user: row.binding.user, database: row.binding.database },
         connect: () =>
           openDatabase({
             ...foreignOptions,

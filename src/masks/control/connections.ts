@@ -15,8 +15,6 @@ export interface BoundTarget {
   readonly key: string
   /** It has logged in before. */
   readonly isReached: boolean
-  /** The names by which it logs in. */
-  readonly login: { readonly user: string; readonly database: string }
   connect(): Database
   connectTo(place: Place): Database
   /** The servers of its cluster that it lists. */

@@ -43,6 +43,5 @@ export interface JudgedTurn {
 
 /** For a look at the database. */
 export interface Look {
-  readonly login: () => { readonly user: string; readonly database: string } | undefined
   readonly open: () => Promise<{ readonly sql: Sql; readonly policy: Policy } | null>
 }

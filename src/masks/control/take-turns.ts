@@ -113,7 +113,6 @@ export class Turns {
   #look(databaseId: string): Look {
     const { connections } = this.#parts
     return {
-      login: () => connections.targetOf(databaseId)?.login,
       open: async () => {
         const database = await connections.open(databaseId)
         return database && { sql: database.sql, policy: await this.#readPolicy(databaseId, database.sql) }

@@ -1,4 +1,4 @@
-import { auditor, mallory, mask, operator, owner, turnCases, victim } from '../turn-case.ts'
+import { auditor, holds, mallory, mask, maskAll, operator, owner, turnCases, victim } from '../turn-case.ts'
 
 const both = 'hr.client.mail hr.pay.salary'
 /** Nothing that masking makes gives a role more than it had. */
@@ -93,5 +93,79 @@ export const names = turnCases('any role, harm', ['ENF-47'], {
       where datname = current_database()), (select relowner from pg_class where oid = 'hr.client'::regclass)); end $$`),
     mask(both),
     victim.seesMasks('select mail from masked_hr.client'),
+  ],
+})
+
+export const records = turnCases('contained', ['ENF-140'], {
+  'schemas of the names of the records': [
+    mallory(`create schema masquerade_guard;; create schema masquerade_guard_1;;
+      create table masquerade_guard.policy (owner uuid);; grant all on schema masquerade_guard to public`),
+    mask(both),
+    victim.isDenied('select mail from hr.client'),
+    victim.seesMasks('select mail from masked_hr.client'),
+    mask(''),
+    victim.seesRawValues('select mail from hr.client'),
+    mallory('drop schema masquerade_guard, masquerade_guard_1 cascade'),
+    mask(both),
+  ],
+})
+
+const steal = (schema: string) => `create function ${schema}.steal() returns trigger language plpgsql as
+  $$ begin raise exception '%', old.mail; end $$`
+const trap = (schema: string) =>
+  `create trigger steal before update on hr.client for each row execute function ${schema}.steal()`
+
+export const rights = turnCases('contained', ['ENF-50'], {
+  'a trigger and a foreign key': [
+    operator('grant update, trigger, references on hr.client to {mallory}, {auditor}'),
+    operator(`do $$ begin if current_setting('server_version_num')::int >= 170000 then
+      execute 'grant maintain on hr.client to {mallory}'; end if; end $$`),
+    mask(both),
+    mallory(steal('lair')),
+    mallory.isDenied(
+      `${trap('lair')};; create table lair.keys (id int references hr.client);; reindex table hr.client`,
+    ),
+    operator('grant trigger on hr.client to {mallory}'),
+    mask(both),
+    mallory.isDenied(trap('lair')),
+    auditor(`${steal('pg_temp')};; ${trap('pg_temp')}`),
+    auditor.seesRawValues('update hr.client set id = 1'),
+    owner('drop trigger steal on hr.client'),
+    maskAll(both),
+    auditor.isDenied(trap('pg_temp')),
+    mask(''),
+    holds(`select count(*) = case when current_setting('server_version_num')::int >= 170000 then 3 else 2 end
+      from pg_class c, aclexplode(c.relacl) a where c.oid = 'hr.client'::regclass
+      and a.grantee = {mallory_text}::regrole and a.privilege_type in ('TRIGGER', 'REFERENCES', 'MAINTAIN')`),
+  ],
+})
+
+/** Fails unless this holds between the rows that the planner expects for a raw value and for another one. */
+const expects = (compare: '=' | '<>', from: string, ask: (value: string) => string) => {
+  const plan = (value: string) => `execute $q$ explain (format json) select 1 from ${from} ${ask(value)} $q$`
+  return `do $$ declare one json; other json; begin ${plan('zqcanary')} into one; ${plan('nothing')} into other;
+    assert (one #>> '{0,Plan,Plan Rows}') ${compare} (other #>> '{0,Plan,Plan Rows}'); end $$`
+}
+const questions: readonly ((value: string) => string)[] = [
+  (value) => `where mail = '${value}'`,
+  (value) => `where mail > '${value}'`,
+  (value) => `where mail like '${value}%'`,
+  (value) => `where mail in ('${value}', 'x')`,
+  (value) => `where lower(mail) = '${value}'`,
+  (value) => `join (values ('${value}')) v(mail) using (mail)`,
+]
+const askAll = (compare: '=' | '<>', from: string, asked: typeof questions) =>
+  asked.map((question) => expects(compare, from, question)).join(';; ')
+
+export const estimates = turnCases('contained', ['ENF-197'], {
+  'rows that EXPLAIN expects, by statistics': [
+    owner(`create table hr.many (id int, mail text);; grant select on hr.many to {mallory}, {auditor};;
+      insert into hr.many select i, case when i % 10 = 0 then 'm' || i else 'zqcanary' end
+      from generate_series(1, 5000) i;; analyze hr.many`),
+    mask('hr.many.mail'),
+    mallory(askAll('=', 'masked_hr.many', questions)),
+    auditor(askAll('<>', 'hr.many', questions.slice(0, 1))),
+    mask('hr.many.mail:Email'),
+    mallory(askAll('=', 'masked_hr.many', questions)),
   ],
 })

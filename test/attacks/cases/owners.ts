@@ -91,6 +91,7 @@ export const otherOwners = turnCases('any role, harm', ['ENF-51'], {
     holds(`select ${twinOwner('masked_hr.client')} = ${twinOwner('masked_lair.own')}`),
     holds(`select not has_table_privilege({keep}::oid, 'hr.client', 'select')`),
     victim.seesMasks('select mail from masked_hr.client'),
+    auditor.seesRawValues('select mail from hr.client'),
     operator('alter table hr.client owner to {owner};; grant select on hr.client to {mallory}'),
     mask(`${both} lair.own.mail`),
     holds(`select ${twinOwner('masked_hr.client')} = {keep}`),

@@ -86,7 +86,44 @@ export const foreignObjects = turnCases('any role, harm', ['ENF-350'], {
   ],
 })
 
+/** The text of the view is the same, and what it calls is not. */
+export const replaced = turnCases('any role, harm', ['ENF-350', 'ENF-360'], {
+  'a view that calls another function': [
+    owner(define('app.show(v anyelement)', 'text', `select ''any''::text`)),
+    owner(show('app.show(s.word)')),
+    mask(client),
+    holds(`select shown = 'any' from masked_hr."both"`),
+    owner(define('app.show(v text)', 'text', `select ''text''::text`)),
+    owner(show('app.show(s.word)').replace('create', 'create or replace')),
+    mask(client),
+    holds(`select shown = 'text' from masked_hr."both"`),
+  ],
+  'a view that calls another operator': [
+    owner(define('app.same(a anyelement, b anyelement)', 'boolean', 'select true')),
+    owner('create operator app.=== (leftarg = anyelement, rightarg = anyelement, function = app.same)'),
+    owner(show('s.word operator(app.===) s.word')),
+    mask(client),
+    holds('select shown from masked_hr."both"'),
+    owner(define('app.differ(a text, b text)', 'boolean', 'select false')),
+    owner('create operator app.=== (leftarg = text, rightarg = text, function = app.differ)'),
+    owner(show('s.word operator(app.===) s.word').replace('create', 'create or replace')),
+    mask(client),
+    holds('select not shown from masked_hr."both"'),
+  ],
+})
+
 export const impostors = turnCases('any role, harm', ['ENF-158'], {
+  'a cast to an enum, under a domain with a check': [
+    mallory(`create type lair.calm as enum ('calm');;
+      ${spied('lair.spring(v text)', 'lair.calm', "''calm''::lair.calm")};;
+      create cast (text as lair.calm) with function lair.spring(text);;
+      create domain lair.calmer as lair.calm check (value is not null);; create table lair.own (v lair.calmer);;
+      insert into lair.own values ('calm')`),
+    mask(`${client} lair.own.v`),
+    holds('select v is null from masked_lair.own'),
+    twinsCallNothing,
+    bait(`select ('calm'::text)::lair.calm`),
+  ],
   'a type that calls itself citext': [
     mallory(`create schema aside;; grant usage on schema aside to public;;
       create type aside.address as (street text, town text);; create extension citext schema lair`),
@@ -107,7 +144,7 @@ export const impostors = turnCases('any role, harm', ['ENF-158'], {
   ],
 })
 
-export const ordinaryTwins = turnCases('any role, harm', ['ENF-350'], {
+export const ordinaryTwins = turnCases('any role, harm', ['ENF-350', 'ENF-61'], {
   'types, collations and operators of many kinds': {
     // Its view chooses rows by masked columns.
     since: 15,

@@ -1,6 +1,9 @@
 import { mallory, mask, note, operator, owner, type Step, turnCases, victim } from '../turn-case.ts'
 
 const client = 'hr.client.mail'
+/** Different numbers, as PostgreSQL compresses what repeats, more of it from version to version. */
+const numbers = Array.from({ length: 5000 }, (_, at) => (at * 7919) % 100_003)
+const large = `as select ${['length(mail)', ...numbers].join(' + ')} as sum from hr.client`
 /** 28 levels of views that read both of the level below, as invoker where `option` says so: 2^28 ways to the table. */
 const tower = (option: string) =>
   Array.from({ length: 28 }, (_, at) =>
@@ -13,6 +16,15 @@ const tower = (option: string) =>
     .join(';; ')
 
 export const towers = turnCases('contained', ['ENF-67'], {
+  'views that are too large': [
+    mallory(`create view lair.large ${large};; grant select on lair.large to public`),
+    owner(`create view hr.large ${large};; create view hr.small as select mail from hr.client;;
+      grant select on hr.large, hr.small to {victim}`),
+    mask('hr.client.mail hr.pay.salary'),
+    note('NoTwin hr.large'),
+    victim.isDenied('select * from hr.large;; select mail from hr.small'),
+    victim.seesMasks('select mail from masked_hr.small;; select salary from masked_hr.pay'),
+  ],
   'views that are reached by very many ways': [
     mallory(tower('')),
     mask(client),
@@ -28,6 +40,29 @@ export const towers = turnCases('contained', ['ENF-67'], {
       mallory.isDenied('select mail from hr.client'),
     ],
   },
+})
+
+export const unprintable = turnCases('contained', ['ENF-68'], {
+  'a view in a schema that is closed to its owner': [
+    mallory(`create schema aside;; create view aside.v as select id, mail from hr.client;;
+      grant usage on schema aside to {victim};; grant select on aside.v to {victim};;
+      revoke all on schema aside from {mallory}`),
+    mask(client),
+    mallory.isDenied('select mail from hr.client'),
+    victim.isDenied('select mail from aside.v'),
+    victim.seesMasks('select mail from masked_hr.client'),
+  ],
+  'a view over a type that is gone': [
+    mallory('create table lair.lost (id int)'),
+    owner(`create view hr.broken as select id, cardinality(array[]::lair.lost[]) as n from hr.client;;
+      create view hr.rows as select id, mail from hr.client;; grant select on hr.broken, hr.rows to {victim}`),
+    mask(client),
+    victim.seesMasks('select n from masked_hr.broken'),
+    mallory('drop table lair.lost'),
+    mask(`${client} hr.client.id`),
+    victim.seesMasks('select id, mail from masked_hr.client;; select id, mail from masked_hr.rows'),
+    victim.isDenied('select * from hr.broken'),
+  ],
 })
 
 const people = `create table hr.people (id int, name text, vip boolean, level int, mail text);;

@@ -1,14 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe } from 'node:test'
 import pg from 'pg'
-import { shadowName } from '../../../src/masks/names.ts'
 import type { TurnOptions, TurnResult } from '../../../src/masks/turn.ts'
 import { takeTurn } from '../../../src/masks/turn.ts'
 import { clause } from '../../support/clause.ts'
 import type { ClusterName } from '../../support/cluster.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
 import { forEachCluster } from '../../support/postgres.ts'
-import { openWatchedGateway } from '../../support/watched-gateway.ts'
 
 const staff = 'hr.staff.mail'
 const more = 'hr.more.mail'
@@ -120,37 +118,6 @@ forEachCluster((cluster) => {
       clause(
         'ENF-530',
         'USAGE on a shadow schema goes to the roles that have it on its schema, to PUBLIC only…',
-        async (t) => {
-          t.diagnostic('through the gateway')
-          const one = await prepare(cluster, isSuperuser)
-          await using _ = one.target
-          await one.mask()
-          const gateway = await openWatchedGateway({ ...one.target, database: one.binding })
-          try {
-            const ask = async (name: string, text: string) => {
-              const client = new pg.Client(gateway.configOf(name))
-              await client.connect()
-              return await client
-                .query(text)
-                .then(
-                  ({ rows }) => JSON.stringify(rows),
-                  (error: Error) => error.message,
-                )
-                .finally(() => client.end())
-            }
-            assert.equal(await ask('reader', 'select mail from hr.staff'), JSON.stringify(masked))
-            assert.equal(await ask('outsider', 'select mail from open.news'), JSON.stringify(masked))
-            for (const text of ['select mail from hr.staff', 'select mail from masked_hr.staff'])
-              assert.match(await ask('outsider', text), /^permission denied for schema /, text)
-          } finally {
-            await gateway.close()
-          }
-        },
-      )
-
-      clause(
-        'ENF-530',
-        'USAGE on a shadow schema goes to the roles that have it on its schema, to PUBLIC only…',
         async () => {
           const one = await prepare(cluster, isSuperuser)
           await using _ = one.target
@@ -253,39 +220,4 @@ forEachCluster((cluster) => {
         },
       )
     })
-
-  clause(
-    'ENF-310',
-    'No two relations share a twin: each schema has a shadow schema of its own. Where the…',
-    async () => {
-      const one = await prepare(cluster, true)
-      await using _ = one.target
-      const { outsider, reader } = one
-      const name = one.target.url.replace(/^.*\//, '')
-      await one.run(`grant create on database "${name}" to "${outsider}"; create table open.list (id int, word text);
-      grant select on open.list to "${outsider}"`)
-      await one.target.runAs('outsider', 'create schema masked_hr')
-      const shadow = shadowName('hr', (each) => each === 'masked_hr')
-      const spoof = shadow.replace(/^masked_/, '')
-      await one.mask()
-      await one.shows('reader', `select mail from ${shadow}.staff`)
-      const columns = [staff, 'open.list.word']
-      await one.target.runAs(
-        'outsider',
-        `create schema "${spoof}"; grant usage on schema "${spoof}" to public;
-        create view "${spoof}".list as select word from open.list`,
-      )
-      for (const focus of [() => [{ schema: 'open', table: 'list' }], () => undefined]) {
-        await one.mask(columns, { focus })
-        assert.deepEqual(await one.users(shadow), await one.users('hr'))
-        await one.shows('reader', `select mail from ${shadow}.staff`)
-        await one.denies('outsider', `select mail from ${shadow}.staff`)
-      }
-      assert.deepEqual((await one.mask(columns)).steps, [])
-      const [row] = await one.run(`select twin ->> 'schema' as shadow from masquerade_guard.relation
-      where oid = '"${spoof}".list'::regclass`)
-      assert.notEqual(row?.shadow, shadow)
-      assert.ok(reader)
-    },
-  )
 })

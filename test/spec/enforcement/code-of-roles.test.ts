@@ -57,7 +57,15 @@ describe('code of roles in a bound database', () => {
         create table sandbox.part partition of sandbox.parted default;
         insert into sandbox.parted values (1, 'part@example.com');
         create table sandbox.made (id int, twice int generated always as (id * 2) stored);
-        insert into sandbox.made values (4)`)
+        insert into sandbox.made values (4);
+        create type sandbox.numeric as (a text); create type sandbox.mood as enum ('calm');
+        create type sandbox.span as range (subtype = int4);
+        create table sandbox.typed (pair sandbox.numeric, mood sandbox.mood, span sandbox.span, moods sandbox.mood[]);
+        insert into sandbox.typed values (row('x'), 'calm', '[1,3)', '{calm}')`)
+      for (const type of ['numeric', 'mood', 'span', 'mood[]'])
+        await session.sql.unsafe(`
+          create function sandbox.as_text(sandbox.${type}) returns text language sql as $$ select sandbox.trap('x') $$;
+          create cast (sandbox.${type} as text) with function sandbox.as_text(sandbox.${type})`)
       const { body, status, text } = await preview('sandbox', 'indexed')
       assert.equal(status, 200, text)
       assert.deepEqual(body.rows, [
@@ -69,12 +77,14 @@ describe('code of roles in a bound database', () => {
       assert.deepEqual(await valuesOf('counted'), [{ values: ['1', 'x@example.com'] }])
       assert.deepEqual(await valuesOf('parted'), [{ values: ['1', 'part@example.com'] }])
       assert.deepEqual(await valuesOf('made'), [{ values: ['4', null] }])
+      assert.deepEqual(await valuesOf('typed'), [{ values: ['(x)', 'calm', '[1,3)', '{calm}'] }])
       const found = await recommend()
       assert.equal(found.status, 200, found.text)
       assert.equal(await countSprung(bound().database), 0, 'nothing of it ran')
       await bound().database.transaction(async (tx) => {
         for (const table of ['indexed', 'counted', 'parted'])
           await tx.unsafe(`select * from sandbox.${table}`)
+        assert.equal((await tx`select mood::text from sandbox.typed`)[0]?.mood, 'sprung')
         assert.ok((await countSprung({ sql: tx })) > 0, 'the bait works')
         await tx`select pg_advisory_unlock_all()`
       })

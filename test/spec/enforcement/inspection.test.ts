@@ -283,46 +283,6 @@ describe('looking into a bound database', () => {
     },
   )
 
-  clause(
-    'ENF-170',
-    'Looking into a database runs no code of its roles and plans no statement over its tables: …',
-    async () => {
-      const { sql } = bound().database
-      const analyst = bound().role('analyst')
-      await sql.unsafe(`create schema sandbox; grant all on schema sandbox to "${analyst}"`)
-      await sql.unsafe(`begin; set local role "${analyst}";
-        create type sandbox.numeric as (a text); create type sandbox.mood as enum ('calm');
-        create type sandbox.span as range (subtype = int4);
-        create function sandbox.run() returns text language plpgsql as
-          $$ begin perform pg_catalog.pg_advisory_lock(157); return 'ran as ' || current_user; end $$;
-        create table sandbox.bait (email sandbox.numeric, mood sandbox.mood, span sandbox.span,
-          moods sandbox.mood[], numerics sandbox.numeric[], nothing sandbox.mood, id int, is_set boolean);
-        insert into sandbox.bait values (row('x'), 'calm', '[1,3)', '{calm}', array[row('y')::sandbox.numeric], null, 7, true);
-        grant usage on schema sandbox to public; grant select on sandbox.bait to public; commit`)
-      for (const type of ['numeric', 'mood', 'span', 'mood[]', 'numeric[]'])
-        await sql.unsafe(`begin; set local role "${analyst}";
-          create function sandbox.as_text(sandbox.${type}) returns text language sql as 'select sandbox.run()';
-          create cast (sandbox.${type} as text) with function sandbox.as_text(sandbox.${type}); commit`)
-      await bound().database.transaction(async (tx) => {
-        const [cast] = await tx<{ text: string }[]>`select mood::text as text from sandbox.bait`
-        assert.match(cast?.text ?? '', /^ran as /, 'the bait works')
-        await tx`select pg_advisory_unlock_all()`
-      })
-      const shown = await preview({ schemaName: 'sandbox', tableName: 'bait' })
-      assert.equal(shown.status, 200, shown.text)
-      assert.deepEqual(shown.body.rows, [
-        { values: ['(x)', 'calm', '[1,3)', '{calm}', '{(y)}', null, '7', 'true'] },
-      ])
-      assert.equal((await masking.send('GET', `${policyUrl(db)}/recommendations`)).status, 200)
-      // Other tests take advisory locks in other databases of the server.
-      const locks = await sql`
-        select from pg_locks where locktype = 'advisory' and objid = 157
-          and database = (select oid from pg_database where datname = current_database())`
-      assert.equal(locks.count, 0, 'nothing of it ran')
-      await sql`drop schema sandbox cascade`
-    },
-  )
-
   clause('ENF-106', 'A member of an exempt group, at any depth, is an exempt caller.', async () => {
     const service = masking.service()
     const directory = fillDirectory(service)

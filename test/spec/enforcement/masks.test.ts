@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import { takeTurn } from '../../../src/masks/turn.ts'
 import { clause } from '../../support/clause.ts'
 import { majorOf } from '../../support/cluster.ts'
-import { createMaskedDatabase, policy, rule, takeTurns } from '../../support/masked-database.ts'
+import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
 import { forEachCluster } from '../../support/postgres.ts'
 
 /** Type, a raw value, what Default makes of it (as text). */
@@ -141,43 +141,6 @@ forEachCluster((cluster) => {
       await takeTurn(target.database, policy(defaults.map((_, at) => rule(`public.t${at}.v`))))
       assert.deepEqual(await target.database.sql.unsafe('select * from public.tripped'), [])
     })
-
-    clause(
-      'ENF-158',
-      'Masking runs no cast, and no input of a type, that a role made: constants of other…',
-      async () => {
-        const { sql } = target.database
-        await sql.unsafe(`truncate public.tripped;
-          create type public.calm as enum ('calm');
-          create function public.spring(text) returns public.calm language plpgsql as
-            $$ begin insert into public.tripped values (1); return 'calm'::public.calm; end $$;
-          create cast (text as public.calm) with function public.spring(text);
-          create domain public.calmer as public.calm check (value is not null);
-          create table public.trap (v public.calmer); insert into public.trap values ('calm');
-          create view public.bait as select 'calm'::public.calmer as lure, v from public.t0`)
-        // The literal of the view would be a call of the cast in its twin.
-        const { notes, unfinished } = await takeTurns(
-          target.database,
-          policy([rule('public.t0.v'), rule('public.trap.v')]),
-        )
-        assert.deepEqual(unfinished, [])
-        const closed = notes.filter(({ code }) => code === 'NoTwin').map(({ target: name }) => name)
-        assert.deepEqual(closed, ['public.bait'])
-        assert.deepEqual(await sql.unsafe('select * from public.tripped'), [])
-        const [row] = await sql<{ v: string }[]>`select v from masked_public.trap`
-        assert.equal(row?.v, null)
-        assert.deepEqual(
-          await sql.unsafe('select * from public.tripped'),
-          [],
-          'nor do readers of the twin run it',
-        )
-        await sql.unsafe("select ('calm'::text)::public.calm")
-        assert.equal((await sql.unsafe('select * from public.tripped')).length, 1, 'the bait works')
-        await sql.unsafe('drop view public.bait')
-        await takeTurn(target.database, policy([rule('public.t0.v')]))
-        await sql.unsafe('truncate public.tripped; drop table public.trap; drop type public.calm cascade')
-      },
-    )
 
     const strings: [string, string, object, [string, string][]][] = [
       [
