@@ -78,8 +78,8 @@ export interface Relation {
   readonly hasRowSecurity: boolean
   /** Tables that its row policies read and its owner may read too. `name` is quoted: `public.teams`. */
   readonly policyReads: readonly { readonly oid: Oid; readonly name: string }[]
-  /** Relations that its row policies read, and that a twin would read with other rights than its reader's. */
-  readonly policyStrangers: readonly PolicyStranger[]
+  /** Relations that its row policies read, and that a twin would read with other rights than its reader's. Quoted. */
+  readonly policyStrangers: readonly string[]
   readonly isSecurityBarrier: boolean
   readonly isSecurityInvoker: boolean
   /** False: a materialized view without rows. */
@@ -92,17 +92,6 @@ export interface Relation {
   readonly readSchemas: readonly Oid[]
   /** Names the stored rule of a view: `16412/771`. It differs once the view was replaced. Empty for tables. */
   readonly rule: string
-}
-
-/**
- * `owner`: a table of that role. `policies`: it has row policies for certain roles. `invoker`: a view that reads as its
- * reader. `grantee`: that role has SELECT on the table of the policy, and may not read this.
- */
-export interface PolicyStranger {
-  readonly schema: string
-  readonly name: string
-  readonly reason: 'owner' | 'policies' | 'invoker' | 'grantee'
-  readonly role: string | null
 }
 
 /** The definition of a view: `SELECT id FROM app.people;`. */

@@ -24,7 +24,7 @@ export function describeAround(
     ...masked.flatMap(({ relation, twin }) =>
       twin?.shows === 'decided' && !relation.isSecurityInvoker ? readsAsReader(relation) : [],
     ),
-    ...listUnmanaged(snapshot, shown).flatMap((one) => describeUnmanaged(snapshot, one)),
+    ...describeUnmanaged(snapshot, shown),
   ]
 }
 
@@ -113,71 +113,50 @@ export const missing = (rule: Rule) =>
     `The rule '${rule.name}' names ${targetOf(rule)}, which does not exist.`,
   )
 
-/** A relation that masks reach and whose owner the binding cannot act for. */
-interface Unmanaged {
-  readonly relation: Relation
-  /** Grantees that are to see masks and read raw values there. 0: PUBLIC. */
-  readonly grantees: readonly Oid[]
-  /** The role that it could belong to instead. */
-  readonly nextOwner: string
-}
-
-/** Tables, and views that show what is hidden with the rights of their owner, of whatever columns. */
-function listUnmanaged(snapshot: Snapshot, shown: ReadonlyMap<Oid, Shown>): Unmanaged[] {
-  const found: Unmanaged[] = []
+/** Relations that masks reach, and that their owners alone can close. Each comes after those that it reads. */
+function describeUnmanaged(snapshot: Snapshot, shown: ReadonlyMap<Oid, Shown>): Note[] {
+  const owners = new Set([...shown.values()].map(({ relation }) => relation.owner))
   const raw = new Set<Oid>()
-  const beneath = new Map<Oid, ReadonlySet<Relation>>()
-  // Each comes after those that it reads.
-  for (const { relation } of shown.values()) {
+  return [...shown.values()].flatMap(({ relation }) => {
     const { oid, reads, isSecurityInvoker, acting } = relation
-    const direct = reads.flatMap((each) => shown.get(each)?.relation ?? [])
-    const sources = new Set(direct.flatMap((each) => [...(beneath.get(each.oid) ?? []), each]))
-    beneath.set(oid, sources)
-    if (reads.length > 0 && (isSecurityInvoker || !reads.some((each) => raw.has(each)))) continue
+    if (reads.length > 0 && (isSecurityInvoker || !reads.some((each) => raw.has(each)))) return []
     raw.add(oid)
-    if (acting !== 'not') continue
-    const nextOwner = [...sources].find((each) => each.acting !== 'not')?.ownerName
-    const grantees = listReaders(snapshot, relation, sources)
-    found.push({ relation, grantees, nextOwner: nextOwner ?? snapshot.server.binding.name })
-  }
-  return found
+    if (acting !== 'not') return []
+    const sources = reads.flatMap((each) => shown.get(each)?.relation ?? [])
+    const next = sources.find((each) => each.acting !== 'not')?.ownerName ?? snapshot.server.binding.name
+    return notMasked(snapshot, relation, next, owners)
+  })
 }
 
-function listReaders(snapshot: Snapshot, relation: Relation, sources: ReadonlySet<Relation>): Oid[] {
-  const { exempt, server, twinOwners, superusers } = snapshot
-  if (exempt.everybody) return []
-  const trusted = new Set([
-    ...[relation.owner, server.binding.oid, ...twinOwners.map(({ role }) => role)],
-    ...[...exempt.roles, ...superusers],
-    ...(relation.kind === 'view' ? [...sources].map(({ owner }) => owner) : []),
-  ])
-  const readers = relation.acl.filter(({ kind }) => kind === 'SELECT').map(({ grantee }) => grantee)
-  return [...new Set(readers)].filter((grantee) => !trusted.has(grantee))
-}
-
-/** None: it shows nothing to roles that are not exempt. */
-function describeUnmanaged(snapshot: Snapshot, { relation, grantees, nextOwner }: Unmanaged): Note[] {
-  const { schema, name, kind, owner, ownerName } = relation
+/** None: it is a view that shows nothing to roles that are not exempt. `owners`: of relations with masks. */
+function notMasked(
+  { exempt, server, twinOwners, superusers, roleNames }: Snapshot,
+  { schema, name, kind, owner, ownerName, acl }: Relation,
+  nextOwner: string,
+  owners: ReadonlySet<Oid>,
+): Note[] {
   const holder = quoteIdentifier(ownerName)
-  const on = quoteQualified(schema, name)
-  const change = `ALTER ${kind.toUpperCase()} ${on} OWNER TO ${quoteIdentifier(nextOwner)}`
+  const change = `ALTER ${kind.toUpperCase()} ${quoteQualified(schema, name)} OWNER TO ${quoteIdentifier(nextOwner)}`
   const write = (...text: readonly string[]) => [
     note('NotMasked', `${schema}.${name}`, `${schema}.${name} is not masked: it`, ...text),
   ]
-  if (!kind.endsWith('view')) {
-    // No statement makes the role of the binding a member of a superuser, or of a login role of ours.
-    const isChanged = snapshot.superusers.has(owner) || hasLoginForm(ownerName)
-    const join = `GRANT ${holder} TO ${quoteIdentifier(snapshot.server.binding.name)}`
-    return write(`can only be by its owner ${holder}. Run: ${isChanged ? change : join}.`)
-  }
-  if (grantees.length === 0) return []
-  const readers = nameRoles(snapshot, grantees).join(', ')
-  return write(
+  // No statement makes the role of the binding a member of a superuser, or of a login role of ours.
+  const isGranted = !superusers.has(owner) && !hasLoginForm(ownerName)
+  if (!kind.endsWith('view'))
+    return write(
+      'can only be by its owner.',
+      isGranted ? `GRANT ${holder} to the role of the binding.` : `Run: ${change}.`,
+    )
+  const trusted = new Set([...owners, ...exempt.roles, ...superusers, ...twinOwners.map(({ role }) => role)])
+  const readers = new Set(acl.flatMap(({ kind: right, grantee }) => (right === 'SELECT' ? grantee : [])))
+  const roles = [...readers].filter((one) => one !== server.binding.oid && !trusted.has(one))
+  if (exempt.everybody || roles.length === 0) return []
+  const what =
     kind === 'view'
       ? 'shows masked columns with the rights of'
-      : 'holds masked columns from before the rule, of',
-    `${holder}, and can only be closed by its owner. It shows them to ${readers}.`,
-    `To close it, run: REVOKE SELECT ON ${on} FROM ${readers} CASCADE.`,
-    `To give it a masked twin instead: ${change}.`,
+      : 'holds masked columns from before the rule, of'
+  return write(
+    `${what} ${holder}, and can only be closed by its owner.`,
+    `It shows them to ${nameRoles({ roleNames }, roles).join(', ')}. Run: ${change}.`,
   )
 }

@@ -1,5 +1,5 @@
 import type { Note } from '../../contracts/note.ts'
-import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
+import { quoteIdentifier } from '../../db/quote.ts'
 import type { Oid, Relation, Snapshot, Statement } from '../model.ts'
 import type { Policy } from '../policy.ts'
 import { assignMasks } from './assign-masks.ts'
@@ -167,38 +167,13 @@ function findObstacle(
   const isOwn = by === 'itself'
   if (suspended.some(({ schema, table }) => schema === relation.schema && table === relation.name))
     return 'it is suspended'
-  if (isOwn && relation.policyStrangers.length > 0) return describeStrangers(relation)
+  if (isOwn && relation.policyStrangers.length > 0)
+    return [
+      `its row policies read ${relation.policyStrangers.join(', ')}, which the twin would not read as its reader does.`,
+      `Let the policies read a view of ${quoteIdentifier(relation.ownerName)} that all readers may read`,
+    ].join(' ')
   if (relation.rolePolicies === 'restrictive')
     return 'its restrictive row policies name roles, and would not bind the twin'
   if (!isOwn && !relation.settable) return `the binding cannot act as its owner ${quoteIdentifier(owner)}`
   return isOwn && takenNames.has(owner) ? `another role is named ${owner}` : undefined
 }
-
-function describeStrangers({ ownerName, policyStrangers }: Relation): string {
-  const facts = policyStrangers.map(({ schema, name, reason, role }) => {
-    const [table, other] = [quoteQualified(schema, name), nameGrantee(role)]
-    return {
-      owner: {
-        read: `${table} of ${other}, whose own row policies would read masked tables through the twin`,
-        remedy: `ALTER TABLE ${table} OWNER TO ${quoteIdentifier(ownerName)}`,
-      },
-      policies: {
-        read: `${table}, whose row policies for certain roles would not bind the twin`,
-        remedy: null,
-      },
-      invoker: { read: `${table}, a view that would read as the owner of the twin`, remedy: null },
-      grantee: {
-        read: `${table}, which ${other} may not read`,
-        remedy: `GRANT SELECT ON ${table} TO ${other}`,
-      },
-    }[reason]
-  })
-  const remedies = facts.flatMap(({ remedy }) => remedy ?? [])
-  return [
-    `its row policies read ${facts.map(({ read }) => read).join('; ')}.`,
-    `Let the policies read a view of ${quoteIdentifier(ownerName)} that all readers may read`,
-    ...(remedies.length > 0 ? [`or run: ${remedies.join('; ')}`] : []),
-  ].join(' ')
-}
-
-const nameGrantee = (role: string | null) => (role === null ? 'PUBLIC' : quoteIdentifier(role))

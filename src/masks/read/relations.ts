@@ -80,8 +80,8 @@ function selectConcerned(sql: Sql, guard: string | null, exempt: readonly Oid[])
     else c.relkind = 'm' and c.relispopulated or ${seesRaw} end`
 }
 
-const isOn = (sql: Sql, option: string) => sql`coalesce((select option_value::boolean
-  from pg_catalog.pg_options_to_table(c.reloptions) where option_name = ${option}), false)`
+const isOn = (sql: Sql, option: string, of = sql`c`) => sql`coalesce((select option_value::boolean
+  from pg_catalog.pg_options_to_table(${of}.reloptions) where option_name = ${option}), false)`
 
 /** `twins`: of these relations, by our records, are read as well. */
 export async function readRelations(
@@ -196,11 +196,12 @@ async function readColumns(sql: Sql, oids: Query<Row[]>): Promise<Map<Oid, Colum
 }
 
 /**
- * The relations, as JSON, that row policies of `c` read and that keep it from a twin: they would be read with the
- * rights of the twin's owner instead of its reader's. Policies of tables that these read count as well. A view has the
- * rights of its own owner, and a function those of the session, so that neither is looked into. Superusers and the
- * role of the binding may read what a twin reads. A stranger's own policies are not followed: it could lead them
- * anywhere.
+ * The names of relations that row policies of `c` read and that keep it from a twin, which reads with the rights of its
+ * owner instead of its reader's: tables of other owners, whose own policies could read masked tables so; tables with
+ * policies for certain roles; security invoker views; and what a grantee may not read. Policies of tables that these
+ * read count as well. A view has the rights of its own owner, and a function those of the session, so that neither is
+ * looked into. Superusers and the role of the binding may read what a twin reads. The policies of tables of others are
+ * not followed: these could lead anywhere.
  */
 function selectStrangers(sql: Sql, guard: string | null) {
   const isTrusted = sql`(o.oid = c.relowner or o.rolsuper or o.rolname = current_user)`
@@ -215,7 +216,7 @@ function selectStrangers(sql: Sql, guard: string | null) {
         where g.oid = read.oid and b.kind = 'SELECT' and b."column" in (0, read.number)
           and (b.grantee in (0, e.oid) or pg_catalog.pg_has_role(e.oid, b.grantee, 'USAGE')))`
     : sql``
-  return sql`case when not c.relrowsecurity then '[]' else coalesce((
+  return sql`case when not c.relrowsecurity then '{}' else array(
     with recursive read (oid, number) as (
       select c.oid, 0
       union
@@ -229,24 +230,16 @@ function selectStrangers(sql: Sql, guard: string | null) {
       select a.grantee from (select c.relacl as acl
         union all select attacl from pg_catalog.pg_attribute where attrelid = c.oid and attacl is not null) l,
         pg_catalog.aclexplode(l.acl) a where a.privilege_type = 'SELECT' and a.grantee <> c.relowner ${before}
-    ), named as materialized (
-      select e.oid, r.rolname from grantees e left join pg_catalog.pg_roles r on r.oid = e.oid
-      where e.oid = 0 or not r.rolbypassrls
     )
-    select jsonb_agg(distinct jsonb_build_object('schema', m.nspname, 'name', t.relname, 'reason', s.reason,
-      'role', s.role))
-    from read join pg_catalog.pg_class t using (oid) join pg_catalog.pg_namespace m on m.oid = t.relnamespace
-    join pg_catalog.pg_roles o on o.oid = t.relowner
-    cross join lateral (
-      select 'owner' as reason, o.rolname as role where t.relkind in ('r', 'p') and not ${isTrusted}
-      union all select 'policies', null where t.relrowsecurity and exists (
-        select from pg_catalog.pg_policy p
+    select distinct t.oid::regclass::text
+    from read join pg_catalog.pg_class t using (oid) join pg_catalog.pg_roles o on o.oid = t.relowner
+    where t.oid <> c.oid and (t.relkind in ('r', 'p') and not ${isTrusted}
+      or t.relkind = 'v' and ${isOn(sql, 'security_invoker', sql`t`)}
+      or t.relrowsecurity and exists (select from pg_catalog.pg_policy p
         where p.polrelid = t.oid and p.polcmd in ('*', 'r') and 0 <> all(p.polroles))
-      union all select 'invoker', null where t.relkind = 'v' and coalesce((select option_value::boolean
-        from pg_catalog.pg_options_to_table(t.reloptions) where option_name = 'security_invoker'), false)
-      union all (select 'grantee', e.rolname from named e where not (case when read.number = 0
-        then pg_catalog.has_table_privilege(e.oid, read.oid, 'SELECT')
-        else pg_catalog.has_column_privilege(e.oid, read.oid, read.number::smallint, 'SELECT') end ${ofMasked})
-        order by e.rolname limit 1)
-    ) s where t.oid <> c.oid), '[]') end`
+      or exists (select from grantees e left join pg_catalog.pg_roles r on r.oid = e.oid
+        where (e.oid = 0 or not r.rolbypassrls) and not (case when read.number = 0
+          then pg_catalog.has_table_privilege(e.oid, read.oid, 'SELECT')
+          else pg_catalog.has_column_privilege(e.oid, read.oid, read.number::smallint, 'SELECT') end ${ofMasked})))
+    order by 1) end`
 }
