@@ -38,7 +38,6 @@ interface Since {
   readonly oid: number
 }
 
-const cancelMs = 300
 const lookMs = 500
 /** A session that was ended gives its locks back within moments. */
 const endMs = 1_000
@@ -47,7 +46,7 @@ const againMs = 10_000
 
 /**
  * Sessions in the way of enforcement. It remembers since when something waits: after a limit the sessions of masked
- * roles in its way are cancelled, then ended, however short each has been there. Tells when they are gone or due.
+ * roles in its way are ended, however short each has been there. Tells when they are gone or due.
  */
 export class SessionsInTheWay {
   readonly #limitMs: number
@@ -67,7 +66,8 @@ export class SessionsInTheWay {
     this.#count(databaseId, place, blockers)
     const overdue = new Set(this.#findOverdue(databaseId).map(([target]) => target))
     const due = blockers.filter((one) => !one.isSpared && overdue.has(one.target) && isEndable(one, place))
-    const ended = due.length === 0 ? 0 : await end(place, due)
+    let ended = 0
+    for (const { holder } of due) if (await endHolder(place.sql, holder)) ended++
     this.#watch(databaseId, place, blockers.length > 0)
     return { blockers, ended }
   }
@@ -128,17 +128,6 @@ export class SessionsInTheWay {
 /** A prepared transaction is a promise to a coordinator: it is rolled back only where it keeps raw values readable. */
 function isEndable({ holder, target }: Blocker, { waiting }: Obstructed): boolean {
   return 'pid' in holder || waiting.some((one) => one.target === target && !one.isClosed)
-}
-
-async function end(place: Obstructed, due: readonly Blocker[]): Promise<number> {
-  const { sql } = place
-  for (const { holder } of due)
-    if ('pid' in holder) await sql`select pg_catalog.pg_cancel_backend(${holder.pid})`.catch(() => {})
-  await new Promise((resolve) => setTimeout(resolve, cancelMs))
-  const still = new Set((await findBlockers(place)).map(({ holder }) => nameHolder(holder)))
-  let ended = 0
-  for (const { holder } of due) if (!still.has(nameHolder(holder)) || (await endHolder(sql, holder))) ended++
-  return ended
 }
 
 /** False: the role of the binding may not, or it is still there. */
