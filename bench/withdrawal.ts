@@ -8,7 +8,6 @@ import pg from 'pg'
 import { type Database, openDatabase } from '../src/db/database.ts'
 import { startEmbedded } from '../src/db/embedded.ts'
 import { endRawSessions } from '../src/masks/control/open-record.ts'
-import { guardSchema } from '../src/masks/names.ts'
 import type { Policy } from '../src/masks/policy.ts'
 import { takeTurn } from '../src/masks/turn.ts'
 
@@ -139,11 +138,11 @@ async function measure(binding: Database, { raise }: Obstacle): Promise<number> 
   await new Promise((resolve) => setTimeout(resolve, 300))
   const from = performance.now()
   const place = { database: binding, logins: [], standbys: [] }
-  const endSessions = (isAllClosed: boolean) => endRawSessions(place, guardSchema, isAllClosed)
-  const isAllClosed = await takeTurn(binding, policyFor([]), { onClosed: () => endSessions(false) }).then(
-    ({ unfinished }) => unfinished.every(({ isClosed }) => isClosed),
-  )
-  await endSessions(isAllClosed)
+  const result = await takeTurn(binding, policyFor([]), {
+    onClosed: (closed) => endRawSessions(place, closed, false),
+  })
+  const isAllClosed = result.unfinished.every(({ isClosed }) => isClosed)
+  await endRawSessions(place, result, isAllClosed)
   await new Promise((resolve) => setTimeout(resolve, 1000))
   isOver = true
   const last = await reading

@@ -1,3 +1,4 @@
+import type { OpenEntry } from '../sessions/open-sessions.ts'
 import type { Rule } from './policy.ts'
 
 /** A PostgreSQL object id. 0 as a grantee: PUBLIC. */
@@ -224,8 +225,8 @@ export interface Header {
   readonly isRestored: boolean
   readonly exempt: readonly string[]
   readonly exemptOids: readonly Oid[] | null
-  /** Sessions are to end. */
-  readonly hasOpen: boolean
+  /** Sessions that are to end. */
+  readonly open: readonly OpenEntry[]
   /** Roles that may read the records. */
   readonly readers: readonly Oid[]
 }

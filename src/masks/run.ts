@@ -4,6 +4,7 @@ import type { Sql } from '../db/sql.ts'
 import type { Tx } from '../db/transaction.ts'
 import { codeOf, sqlstate } from '../kernel/sqlstate.ts'
 import { NameHeld } from '../sessions/holder.ts'
+import type { OpenEntry } from '../sessions/open-sessions.ts'
 import { watchWaits } from '../sessions/watch-waits.ts'
 import { apply } from './apply/apply.ts'
 import { closeEach, type Done, openEach, type Run } from './apply/apply-each.ts'
@@ -31,8 +32,8 @@ export interface TurnOptions {
   readonly claimant?: Claimant
   /** True: the service has masked the database of this place. */
   readonly isMasked?: (place: string) => Promise<boolean>
-  /** Runs when everything is closed and before anything is opened, where both do not happen at once. */
-  readonly onClosed?: (guardSchema: string) => Promise<unknown>
+  /** Runs when everything is closed and before anything is opened, where both do not happen at once. Ends sessions. */
+  readonly onClosed?: (closed: TurnResult) => Promise<TurnResult['open']>
   /** Runs where everything was closed but what is unfinished, and nothing could be opened. */
   readonly onUnopened?: (closed: TurnResult) => Promise<unknown>
   /** Relations that wait to be closed for too long: sessions in the way are ended meanwhile. */
@@ -51,8 +52,8 @@ export interface TurnResult {
   readonly plan: Plan
   /** The version of the records afterwards. Empty: there are none. */
   readonly version: string
-  /** The records list sessions that are to end. */
-  readonly hasOpen: boolean
+  /** The records list these sessions, which are to end. */
+  readonly open: readonly OpenEntry[]
 }
 
 /** Read by the connection of the turn: others of the pool may not come free. */
@@ -116,12 +117,12 @@ async function runIn(
   const steps = listSteps(planned, claimed)
   const base = { policy, notes: planned.notes, unfinished: [], snapshot, plan: planned }
   if (options.dryRun || steps.length === 0)
-    return { ...base, steps, version: header?.version ?? '', hasOpen: header?.hasOpen ?? false }
+    return { ...base, steps, version: header?.version ?? '', open: header?.open ?? [] }
   const beforeStep = countSteps(options)
   if (phase.name === 'together') {
     const applied = apply(tx, steps, beforeStep)
     if (beforeStep || isLeaving) await applied
-    if (isLeaving) return { ...base, steps, version: '', hasOpen: false }
+    if (isLeaving) return { ...base, steps, version: '', open: [] }
     const checked = Promise.all([raise(tx, snapshot), postcheck(tx, snapshot, masked, false)])
     // What PostgreSQL refused tells more than that nothing behind it was run.
     checked.catch(() => {})
@@ -138,7 +139,7 @@ async function runIn(
     notes: [...planned.notes, ...done.notes],
     steps: [...first, ...done.steps, ...finish],
     unfinished: done.unfinished,
-    ...(isGone ? { version: '', hasOpen: false } : await raise(tx, snapshot)),
+    ...(isGone ? { version: '', open: [] } : await raise(tx, snapshot)),
   }
 }
 
@@ -223,20 +224,17 @@ function countSteps({ beforeStep }: TurnOptions): TurnOptions['beforeStep'] {
 }
 
 /** Numbers the change. */
-async function raise(
-  tx: Tx,
-  { guard, isWatched }: Snapshot,
-): Promise<Pick<TurnResult, 'version' | 'hasOpen'>> {
+async function raise(tx: Tx, { guard, isWatched }: Snapshot): Promise<Pick<TurnResult, 'version' | 'open'>> {
   const [[now]] = await Promise.all([
-    tx<Pick<TurnResult, 'version' | 'hasOpen'>[]>`
+    tx<Pick<TurnResult, 'version' | 'open'>[]>`
       update ${tx(guard.schema)}.policy set epoch = coalesce(epoch, 0) + 1
-      returning ${guard.schema}::regnamespace::oid || '/' || epoch as version, open <> '[]' as "hasOpen"`,
+      returning ${guard.schema}::regnamespace::oid || '/' || epoch as version, open`,
     // The event trigger noted the changes of this turn, which are none to look at.
     isWatched
       ? tx`delete from ${tx(guard.schema)}.drift where transaction = pg_catalog.txid_current()`
       : undefined,
   ])
-  return now ?? { version: '', hasOpen: false }
+  return now ?? { version: '', open: [] }
 }
 
 /** Rules of the tables in focus, and of what turned out to hang together with them. */

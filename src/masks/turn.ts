@@ -58,8 +58,7 @@ async function close(
     renamesGuard ||= failure instanceof NameHeld && (await isHeldByOthers(sql, failure.holders))
     return await take({ name: 'closing', renamesGuard, ...(insists && { insists }) })
   })
-  if (result.version !== '') await onClosed?.(result.snapshot.guard.schema)
-  return result
+  return onClosed && result.version !== '' ? { ...result, open: await onClosed(result) } : result
 }
 
 const join = (first: TurnResult, second: TurnResult, isKept: (one: Unfinished) => boolean): TurnResult => ({

@@ -11,15 +11,13 @@ export interface Session {
   readonly role: number
   /** Of a role that was dropped, its OID. */
   readonly name: string
-  /** Null: not for the role of the binding to see. */
-  readonly start: string | null
 }
 
 interface Due {
   /** By OID: all sessions of these roles end. */
   readonly roles: readonly number[]
-  /** These too. A process id may be that of another role, or of a later session, by now. */
-  readonly sessions?: readonly (Pick<Session, 'pid' | 'role'> & { readonly start?: string | null })[]
+  /** These too. A process id may be that of another role by now. */
+  readonly sessions?: readonly Pick<Session, 'pid' | 'role'>[]
   /** Relative to the database of the connection. */
   readonly scope: 'here' | 'elsewhere' | 'everywhere'
   /**
@@ -65,7 +63,8 @@ export async function endSessions(sql: Sql, due: Due): Promise<Ended> {
   // Before those that show their role: one becomes the other.
   const seen = due.endsStarting && roles.length > 0 ? await findStarting(sql, scope === 'here') : []
   const delayed: Process[] = (await outwait(sql, seen, startMs)).map(({ pid }) => ({ pid }))
-  const isDue = (one: Session) => roles.includes(one.role) || sessions.some((each) => isSame(each, one))
+  const isDue = (one: Session) =>
+    roles.includes(one.role) || sessions.some(({ pid, role }) => pid === one.pid && role === one.role)
   const shown = (await findSessions(sql, oids, scope)).filter(isDue)
   const isPrecise = roles.every((role) => inherit?.roles.includes(role))
   let refused = await endEach(shown, sql)
@@ -90,15 +89,11 @@ async function findSessions(sql: Sql, roles: readonly number[], scope: Due['scop
   const here = sql`a.datname = pg_catalog.current_database()`
   const where = { here, elsewhere: sql`not ${here}`, everywhere: sql`true` }[scope]
   return await sql<Session[]>`
-    select a.pid::int4 as pid, a.usesysid::int8 as role, coalesce(r.rolname, a.usesysid::text)::text as name,
-      extract(epoch from a.backend_start)::text as start
+    select a.pid::int4 as pid, a.usesysid::int8 as role, coalesce(r.rolname, a.usesysid::text)::text as name
     from pg_catalog.pg_stat_activity a left join pg_catalog.pg_roles r on r.oid = a.usesysid
     where ${where} and a.usesysid = any(${[...new Set(roles)]}::int8[]::oid[])
       and r.rolname is distinct from current_user and r.rolsuper is not true`
 }
-
-const isSame = ({ pid, role, start = null }: Partial<Session>, one: Session) =>
-  pid === one.pid && role === one.role && (start === null || one.start === null || start === one.start)
 
 /** Returns those that the role of the binding may not end. */
 async function endEach(processes: readonly Process[], sql: Sql): Promise<Process[]> {

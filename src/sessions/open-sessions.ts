@@ -13,8 +13,6 @@ export interface OpenEntry {
   readonly place?: string
   /** Absent: the role. */
   readonly pid?: number
-  /** Null: not for the role of the binding to see. */
-  readonly start?: string | null
   /** Its sessions were looked at once. */
   readonly isSeen?: boolean
 }

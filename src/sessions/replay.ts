@@ -9,9 +9,6 @@ export interface Mark {
   readonly timeline: number
 }
 
-/** The server does not answer in time. */
-export const silence = Symbol('silence')
-
 const limitMs = 2_000
 const restMs = 5_000
 
@@ -31,15 +28,16 @@ export class AskedServer {
     return performance.now() < this.#silentUntil
   }
 
-  /** Rejects as the question does. */
-  async ask<T>(question: (sql: Sql) => PromiseLike<T>, waitMs = limitMs): Promise<T | typeof silence> {
-    if (this.isSilent) return silence
-    const answer = Promise.resolve(question(this.#sql)).then((value) => ({ value }))
-    // A caller that has gone hears of no failure.
-    answer.catch(() => {})
+  /** Undefined where it does not answer in time, or refuses. */
+  async ask<T>(question: (sql: Sql) => PromiseLike<T>, waitMs = limitMs): Promise<T | undefined> {
+    if (this.isSilent) return undefined
+    const answer = Promise.resolve(question(this.#sql)).then(
+      (value) => ({ value }),
+      () => ({ value: undefined }),
+    )
     const first = await within(waitMs, answer)
     if (!first) this.#silentUntil = performance.now() + restMs
-    return first ? first.value : silence
+    return first?.value
   }
 }
 
@@ -93,7 +91,6 @@ export async function askReplayed(
   lsns: readonly string[],
   waitMs?: number,
 ): Promise<readonly boolean[] | undefined> {
-  const seen = await server.ask((sql) => readPosition(sql, mark, lsns), waitMs).catch(() => silence)
-  if (typeof seen === 'symbol') return undefined
-  return seen.isSame && seen.isStandby && seen.isCurrent ? seen.replayed : undefined
+  const seen = await server.ask((sql) => readPosition(sql, mark, lsns), waitMs)
+  return seen?.isSame && seen.isStandby && seen.isCurrent ? seen.replayed : undefined
 }

@@ -1,7 +1,7 @@
 import type { Sql } from '../db/sql.ts'
 import { endSessions } from './end-sessions.ts'
 import { isRole, listed, type OpenEntry } from './open-sessions.ts'
-import { type AskedServer, type Mark, readPosition, silence } from './replay.ts'
+import { type AskedServer, type Mark, readPosition } from './replay.ts'
 
 /** A login role that lost something. */
 export interface LostLogin {
@@ -52,8 +52,8 @@ export async function visitServer({ name, server, done }: VisitedServer, task: T
   if (change === null && open.length + logins.length === 0) return { open, pending: [], isOver: true }
   const ends = [change ?? mark.lsn, ...logins.map(({ left }) => left)]
   for (const until = performance.now() + replayWaitMs; ; await pause()) {
-    const seen = await server.ask((sql) => readPosition(sql, mark, ends)).catch(() => undefined)
-    if (seen === undefined || seen === silence) return describeUnasked(name, task, seen === silence)
+    const seen = await server.ask((sql) => readPosition(sql, mark, ends))
+    if (!seen) return leave(name, task, server.isSilent)
     // OIDs are those of other roles.
     if (!seen.isSame) return { open, pending: [], isOver: true }
     const [hasMasks, ...has] = seen.replayed
@@ -63,15 +63,16 @@ export async function visitServer({ name, server, done }: VisitedServer, task: T
     const late = logins.filter((_, at) => !has[at])
     const ready = logins.filter((one, at) => has[at] && !done.has(keyOf(one)))
     const end = (sql: Sql) => Promise.all([endRaw(sql, open, isBehind), endLost(sql, late, ready)])
-    const ended = await server.ask(end, endingMs).catch(() => undefined)
-    if (ended === undefined || ended === silence) return describeUnasked(name, task, ended === silence)
+    const ended = await server.ask(end, endingMs)
+    if (!ended) return leave(name, task, server.isSilent)
     const [raw, pids] = ended
     for (const login of late) done.delete(keyOf(login))
     if (pids.length === 0) for (const login of ready) done.add(keyOf(login))
-    if ((!isBehind && late.length === 0) || performance.now() > until)
+    const lacks = late.length > 0 ? 'that login roles lost rights' : isBehind && 'the last change of masks'
+    if (!lacks || performance.now() > until)
       return {
         open: raw.map((one) => ({ ...one, place: name })),
-        pending: describePending(name, isBehind, late.length > 0, pids),
+        pending: lacks ? [describeFault(name, `has not replayed ${lacks}`)] : describeOpen(name, pids),
         isOver: late.length + pids.length === 0,
       }
   }
@@ -104,30 +105,25 @@ async function endLost(
   return [...new Set([...open.map(({ pid }) => pid), ...starting])]
 }
 
-const advice = 'Where it is not in service any more, remove it from the hosts of the binding.'
-
 /** One that cannot be asked serves no sessions of the gateway. Clients that connect to it are not in our hands. */
-function describeUnasked(name: string, { open, logins }: Task, isSilent: boolean): Visit {
-  const how = isSilent ? 'does not answer' : 'cannot be asked'
-  const effect =
-    'and may not have replayed the last changes: sessions of roles that lost rights may go on there'
-  const pending = isSilent || logins.length > 0 ? [`The standby ${name} ${how}, ${effect}. ${advice}`] : []
+function leave(name: string, { open, logins }: Task, isSilent: boolean): Visit {
+  const fault = isSilent ? 'does not answer, and may not have replayed the last change' : 'cannot be asked'
+  const pending = isSilent || logins.length > 0 ? [describeFault(name, fault)] : []
   return { open, pending, isOver: logins.length === 0 }
 }
 
-function describePending(name: string, isBehind: boolean, isLate: boolean, pids: readonly number[]) {
-  const behind = `The standby ${name} has not replayed`
-  if (isLate)
-    return [`${behind} that login roles lost rights, and sessions of them may go on there. ${advice}`]
+function describeFault(name: string, fault: string): string {
+  const effect = 'Sessions there of roles that lost rights may go on.'
+  const advice = 'Where it is not in service any more, remove it from the hosts of the binding.'
+  return `The standby ${name} ${fault}. ${effect} ${advice}`
+}
+
+function describeOpen(name: string, pids: readonly number[]): string[] {
+  if (pids.length === 0) return []
   const ends = pids.slice(0, 10).map((pid) => `pg_terminate_backend(${pid})`)
   const way = 'The role of the binding ends them as a member of pg_signal_backend'
   return [
-    ...(isBehind ? [`${behind} the last change of masks. ${advice}`] : []),
-    ...(pids.length > 0
-      ? [
-          `At the standby ${name} sessions of login roles that lost rights go on. ${way}; or run there: SELECT ${ends.join(', ')}.`,
-        ]
-      : []),
+    `At the standby ${name} sessions of login roles that lost rights go on. ${way}; or run there: SELECT ${ends.join(', ')}.`,
   ]
 }
 

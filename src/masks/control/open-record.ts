@@ -1,33 +1,17 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Sql } from '../../db/sql.ts'
-import { codeOf, sqlstate } from '../../kernel/sqlstate.ts'
 import { endOpenSessions, type OpenEntry, type RawPlace } from '../../sessions/open-sessions.ts'
+import type { TurnResult } from '../turn.ts'
 
-/** Ends the sessions that the record lists, and writes the list anew. */
+/** Ends the sessions that the record lists, and writes the list anew. Returns what is left to do. */
 export async function endRawSessions(
   place: RawPlace,
-  schema: string,
+  { open, snapshot }: Pick<TurnResult, 'open' | 'snapshot'>,
   isAllClosed: boolean,
 ): Promise<readonly OpenEntry[]> {
-  const { sql } = place.database
-  const open = await readOpen(sql, schema)
   const left = await endOpenSessions(place, open, isAllClosed)
-  await replaceOpen(sql, schema, open, left)
+  await replaceOpen(place.database.sql, snapshot.guard.schema, open, left)
   return left
-}
-
-/** The record's entries of sessions that may hold raw rows. */
-async function readOpen(sql: Sql, schema: string): Promise<readonly OpenEntry[]> {
-  // As JSON, because records of an earlier release have no such column.
-  const [row] = await sql<{ open: OpenEntry[] }[]>`
-    select coalesce(pg_catalog.to_jsonb(p) -> 'open', '[]') as open from ${sql(schema)}.policy p`.catch(
-    (error: unknown) => {
-      // Another node has removed the last mask since.
-      if (codeOf(error) === sqlstate.undefinedTable) return []
-      throw error
-    },
-  )
-  return row?.open ?? []
 }
 
 /** Leaves the list as it is where another node changed it meanwhile: the next turn does the same again. */

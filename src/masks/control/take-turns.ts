@@ -8,7 +8,7 @@ import type { Occasion } from '../../kernel/jobs.ts'
 import { sqlstate } from '../../kernel/sqlstate.ts'
 import { NameHeld } from '../../sessions/holder.ts'
 import { findLockHolders, type Obstructed, SessionsInTheWay } from '../../sessions/in-the-way.ts'
-import { noteOpen, type OpenEntry } from '../../sessions/open-sessions.ts'
+import { noteOpen } from '../../sessions/open-sessions.ts'
 import { listStandbys, type Standbys } from '../../sessions/standbys.ts'
 import { mayPass } from '../apply/outcomes.ts'
 import type { Policy, Target } from '../policy.ts'
@@ -194,9 +194,9 @@ export class Turns {
       claimant: source.claimantOf(databaseId),
       isMasked: (place: string) => states.isMaskedPlace(databaseId, place),
       overdue: () => this.#inTheWay.listOverdue(databaseId),
-      onClosed: (schema: string) => this.#endRaw(turn, schema, false),
+      onClosed: (closed: TurnResult) => this.#endRaw(turn, closed, false),
       onUnopened: async (closed: TurnResult) => {
-        await this.#endSessions(turn, closed)
+        await this.#endRaw(turn, closed, isAllClosed(closed))
         await this.#inTheWay.clear(databaseId, obstructed(turn, closed))
       },
       focus: (policy: Policy, version: string) =>
@@ -205,22 +205,10 @@ export class Turns {
   }
 
   /** Ends sessions that hold raw rows. Returns those that stay. */
-  async #endSessions(
-    turn: Turn,
-    { hasOpen, snapshot, unfinished }: TurnResult,
-  ): Promise<readonly OpenEntry[]> {
-    if (!hasOpen) return []
-    return await this.#endRaw(
-      turn,
-      snapshot.guard.schema,
-      unfinished.every(({ isClosed }) => isClosed),
-    )
-  }
-
-  #endRaw({ database, databaseId, settled }: Turn, schema: string, isAllClosed: boolean) {
+  #endRaw({ database, databaseId, settled }: Turn, result: TurnResult, isAllClosed: boolean) {
     const standbys = listStandbys(this.#parts.connections.targetOf(databaseId))
     const logins = settled.logins.map(({ oid }) => oid)
-    return endRawSessions({ database, logins, standbys }, schema, isAllClosed)
+    return endRawSessions({ database, logins, standbys }, result, isAllClosed)
   }
 
   /** Ends sessions, compares standbys, and writes the state. */
@@ -228,7 +216,7 @@ export class Turns {
     const { states, findings, log, auditEveryMs, logins, standbys } = this.#parts
     const { database, databaseId, settled, lastChange } = turn
     const { unfinished, snapshot } = result
-    const here = await this.#endSessions(turn, result)
+    const here = await this.#endRaw(turn, result, isAllClosed(result))
     const { blockers, ended } = await this.#inTheWay.clear(databaseId, obstructed(turn, result))
     if (ended > 0) this.#parts.audit(databaseId)
     const isCut = unfinished.some(({ sqlstate: code }) => code === sqlstate.programLimitExceeded)
@@ -260,6 +248,8 @@ export class Turns {
     this.#places.set(databaseId, place)
   }
 }
+
+const isAllClosed = ({ unfinished }: TurnResult) => unfinished.every(({ isClosed }) => isClosed)
 
 /** What a turn left unfinished and may go on by itself. */
 function obstructed(

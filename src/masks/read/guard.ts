@@ -11,7 +11,7 @@ export async function readHeader(sql: Sql, schema: string): Promise<Header | nul
       coalesce(pg_catalog.to_jsonb(p) ->> 'database' = d.oid::text, false) as "madeHere",
       coalesce(pg_catalog.to_jsonb(p) ->> 'self' <> pg_catalog.to_regclass(
         pg_catalog.format('%I.relation', ${schema}::text))::oid::text, false) as "isRestored",
-      coalesce(pg_catalog.to_jsonb(p) -> 'open', '[]') <> '[]' as "hasOpen",
+      coalesce(pg_catalog.to_jsonb(p) -> 'open', '[]') as open,
       array(select distinct a.grantee::int8 from pg_catalog.aclexplode(n.nspacl) a
         where a.privilege_type = 'USAGE' and a.grantee <> n.nspowner order by 1) as readers
     from ${sql(schema)}.policy p, pg_catalog.pg_namespace n, pg_catalog.pg_database d

@@ -30,7 +30,7 @@ forEachCluster((cluster) => {
       /** As an audit does it, on whatever node. Returns the sessions that the notes name. */
       const audit = async () => {
         const place = { database: binding, logins: [], standbys: [] }
-        const notes = noteOpen(await endRawSessions(place, 'masquerade_guard', true))
+        const notes = noteOpen(await endRawSessions(place, await mask(), true))
         return notes.map(({ target: role, message }) => [role, Number(/^Session (\d+)/.exec(message)?.[1])])
       }
 
