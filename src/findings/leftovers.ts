@@ -11,52 +11,51 @@ type FoundLeftover = Omit<Leftover, 'statement'> & {
   readonly hasOthers: boolean
 }
 
-/** Everything of ours in the database: what a restore removes, and what it could not remove. */
+/**
+ * Everything of ours in the database: what a restore removes, and what it could not remove. A role has the form of our
+ * names and owns twins; or it has the name of one for this database, owns nothing here, and nobody else administers it.
+ */
 export async function findLeftovers(sql: Sql, databaseId: string): Promise<Leftover[]> {
-  // By the OID of the database; and roles of earlier releases, which own or read something here.
-  const owners = sql`
-    select r.oid from pg_catalog.pg_roles r, pg_catalog.pg_database b where b.datname = current_database()
-      and pg_catalog.starts_with(r.rolname::text, ${twinOwnerPrefix})
-      and (pg_catalog.starts_with(r.rolname::text, ${twinOwnerPrefix} || b.oid || '_') or exists (
-        select from pg_catalog.pg_shdepend d
-        where d.refclassid = 'pg_catalog.pg_authid'::regclass and d.refobjid = r.oid and d.dbid = b.oid))`
-  const twins = sql`
-    select c.oid from pg_catalog.pg_class c join pg_catalog.pg_namespace s on s.oid = c.relnamespace
-    where c.relkind = 'v' and pg_catalog.starts_with(s.nspname::text, ${shadowPrefix}) and c.relowner in (${owners})`
   const rows = await sql<FoundLeftover[]>`
+    with here as materialized (select oid from pg_catalog.pg_database where datname = pg_catalog.current_database()
+    ), guard as (${selectGuard(sql)}
+    ), shadow as materialized (
+      select oid, nspname, nspowner from pg_catalog.pg_namespace
+      where pg_catalog.starts_with(nspname::text, ${shadowPrefix}) and oid not in (select oid from guard)
+    ), view as materialized (
+      select c.oid, c.relnamespace, c.relowner from pg_catalog.pg_class c join shadow s on s.oid = c.relnamespace
+      where c.relkind = 'v'
+    ), holding as materialized (
+      select r.oid, d.deptype = 'o' and d.dbid <> 0 and (d.classid, d.objid) not in (
+        select 'pg_catalog.pg_namespace'::regclass, oid from shadow
+        union select 'pg_catalog.pg_class'::regclass, oid from view) as is_other
+      from pg_catalog.pg_roles r join pg_catalog.pg_shdepend d on d.refobjid = r.oid
+        and d.refclassid = 'pg_catalog.pg_authid'::regclass and d.dbid in (0, (select oid from here))
+    ), owner as materialized (
+      select r.oid, r.rolname from pg_catalog.pg_roles r, here h
+      where pg_catalog.starts_with(r.rolname::text, ${twinOwnerPrefix}) and (
+        r.oid in (select nspowner from shadow union select relowner from view)
+        or r.rolname::text ~ pg_catalog.concat('^', ${twinOwnerPrefix}::text, h.oid, '_[0-9]+$')
+          and r.oid not in (select oid from holding where is_other)
+          and not exists (select from pg_catalog.pg_auth_members m join pg_catalog.pg_roles o on o.oid = m.member
+            where m.roleid = r.oid and o.rolname <> current_user))
+    ), twin as (select oid, relnamespace from view where relowner in (select oid from owner))
     select 'schema' as kind, n.nspname::text as name, false as "isHarmless", false as "hasOthers"
-    from pg_catalog.pg_namespace n where n.oid in (select oid from (${selectGuard(sql)}) g)
+    from pg_catalog.pg_namespace n where n.oid in (select oid from guard)
     union all
-    select 'schema', n.nspname::text, false, exists (
-      select from pg_catalog.pg_class c where c.relnamespace = n.oid and c.oid not in (${twins}))
-    from pg_catalog.pg_namespace n
-    where pg_catalog.starts_with(n.nspname::text, ${shadowPrefix})
-      and n.oid not in (select oid from (${selectGuard(sql)}) g)
-      and (n.nspowner in (${owners}) or n.oid in (select relnamespace from pg_catalog.pg_class where oid in (${twins})))
+    select 'schema', s.nspname::text, false, exists (
+      select from pg_catalog.pg_class c where c.relnamespace = s.oid and c.oid not in (select oid from twin))
+    from shadow s where s.nspowner in (select oid from owner) or s.oid in (select relnamespace from twin)
     union all
-    select 'event trigger', evtname::text, false, false from pg_catalog.pg_event_trigger
-    where evtname = ${driftTrigger}
+    select 'event trigger', evtname::text, false, false from pg_catalog.pg_event_trigger where evtname = ${driftTrigger}
     union all
-    select 'role', r.rolname::text, not exists (select 1 from pg_catalog.pg_shdepend d
-      where d.refclassid = 'pg_catalog.pg_authid'::pg_catalog.regclass and d.refobjid = r.oid
-        and d.dbid in (0, (select oid from pg_catalog.pg_database where datname = current_database()))),
-      ${ownsOthers(sql)} from pg_catalog.pg_roles r where r.oid in (${owners})
+    select 'role', rolname::text, oid not in (select oid from holding), oid in (select oid from holding where is_other)
+    from owner
     union all
-    select 'login role', r.rolname::text, false, ${ownsOthers(sql)} from pg_catalog.pg_roles r
-    where pg_catalog.starts_with(pg_catalog.shobj_description(r.oid, 'pg_authid'), ${markPrefix(databaseId)})
+    select 'login role', rolname::text, false, oid in (select oid from holding where is_other) from pg_catalog.pg_roles
+    where pg_catalog.starts_with(pg_catalog.shobj_description(oid, 'pg_authid'), ${markPrefix(databaseId)})
     order by 1, 2`
   return rows.map(({ hasOthers, ...row }) => ({ ...row, statement: describeRemoval(row, hasOthers) }))
-}
-
-/** SQL: true where the role `r` owns more in the database than schemas of twins, and views in these. */
-function ownsOthers(sql: Sql) {
-  const shadow = sql`select oid from pg_catalog.pg_namespace where pg_catalog.starts_with(nspname, ${shadowPrefix})`
-  return sql`exists (select 1 from pg_catalog.pg_shdepend d
-    where d.refclassid = 'pg_catalog.pg_authid'::regclass and d.refobjid = r.oid and d.deptype = 'o'
-      and d.dbid = (select oid from pg_catalog.pg_database where datname = current_database())
-      and not (d.classid = 'pg_catalog.pg_namespace'::regclass and d.objid in (${shadow}))
-      and not (d.classid = 'pg_catalog.pg_class'::regclass and exists (select 1 from pg_catalog.pg_class t
-        where t.oid = d.objid and t.relkind = 'v' and t.relnamespace in (${shadow}))))`
 }
 
 /**
@@ -67,8 +66,7 @@ function describeRemoval({ kind, name }: Omit<Leftover, 'statement'>, hasOthers:
   const quoted = quoteIdentifier(name)
   if (kind === 'schema') return `DROP SCHEMA ${quoted}${hasOthers ? '' : ' CASCADE'}`
   if (kind === 'event trigger') return `DROP EVENT TRIGGER ${quoted}`
-  if (hasOthers) return `DROP ROLE ${quoted}`
-  return `DROP OWNED BY ${quoted}; DROP ROLE ${quoted}`
+  return hasOthers ? `DROP ROLE ${quoted}` : `DROP OWNED BY ${quoted}; DROP ROLE ${quoted}`
 }
 
 /** Everything of ours in the database and on its server. */

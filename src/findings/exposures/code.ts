@@ -1,7 +1,7 @@
 import type { NamedObject } from '../../contracts/inspection.ts'
 import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
 import { type DefinerFacts, type ExposureKind, type Findings, kind, type Routine } from './exposure.ts'
-import { listReaders, revokeFrom } from './grantees.ts'
+import { listMasked, listReaders } from './grantees.ts'
 import { searchPath, triggerText, usesRow } from './routine-paths.ts'
 import { readersOf } from './routines.ts'
 
@@ -10,19 +10,25 @@ import { readersOf } from './routines.ts'
  * that does, are found by what PostgreSQL records of their bodies, or in their text; those that put SQL together when
  * they run could name any.
  */
-const definerFunction = kind<Routine & DefinerFacts & { relationName: string | undefined }>({
+interface ReadingRoutine extends Routine, DefinerFacts {
+  readonly relationName: string | undefined
+  readonly roles: readonly string[]
+}
+
+const definerFunction = kind<ReadingRoutine>({
   code: 'SecurityDefinerFunction',
   severity: 'medium',
   meaning: 'a SECURITY DEFINER function reads masked data with the rights of its owner',
   read(scene) {
     const readers = readersOf(scene)
     return scene.routines.flatMap((routine) => {
-      const { id, definerOf } = routine
+      const { id, owner, definerOf } = routine
       if (!definerOf || !(readers.has(id) || isDynamic(routine))) return []
-      return [{ ...routine, ...definerOf, relationName: readers.get(id) }]
+      const roles = listReaders(scene, owner, definerOf.grantees)
+      return [{ ...routine, ...definerOf, relationName: readers.get(id), roles }]
     })
   },
-  describe: ({ relationName, signature, owner, grantees, ...routine }) => ({
+  describe: ({ relationName, signature, owner, grantees, ...routine }, scene) => ({
     severity: relationName ? 'high' : 'medium',
     objects: [{ kind: routine.kind, name: signature }],
     explanation: [
@@ -33,7 +39,10 @@ const definerFunction = kind<Routine & DefinerFacts & { relationName: string | u
           ? 'and its text is too long to be searched for masked relations.'
           : 'and makes SQL at run time: the relations that it can be made to read do not show in its text.',
     ],
-    remedy: `${revokeFrom(grantees, `ROUTINE ${signature}`)} CASCADE`,
+    remedy: `REVOKE EXECUTE ON ROUTINE ${signature} FROM ${listMasked(scene, grantees)
+      .filter((grantee) => grantee !== owner)
+      .map((grantee) => (grantee === null ? 'PUBLIC' : quoteIdentifier(grantee)))
+      .join(', ')} CASCADE`,
   }),
 })
 

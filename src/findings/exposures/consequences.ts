@@ -49,11 +49,6 @@ const kinds: readonly RemedyKind[] = [
     isDangerous: true,
   },
   {
-    pattern: /^ALTER DEFAULT PRIVILEGES /m,
-    affects: 'Tables that are created later; those that exist keep their privileges.',
-    undo: 'The same statement with GRANT.',
-  },
-  {
     pattern: /^ALTER (POLICY|PUBLICATION|TABLE) /m,
     affects: 'Rows that roles see through it, or subscribers that get them.',
     undo: 'The same statement with the former value.',

@@ -2,8 +2,8 @@ import type { Exposure } from '../../contracts/inspection.ts'
 import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
 import type { Query, Row } from '../../db/sql.ts'
 import { selectGuard } from '../../masks/read/guard.ts'
-import { type AclEntry, type ExposureKind, kind, type Scene } from './exposure.ts'
-import { aclEntries, findMaskedGrantees, listReaders } from './grantees.ts'
+import { type ExposureKind, kind, type Scene } from './exposure.ts'
+import { granteesOf, listReaders } from './grantees.ts'
 
 /** A masked column (`oid`, `keys`), and another one that holds its values. */
 interface CopyRow {
@@ -75,7 +75,7 @@ export const copyKinds: readonly ExposureKind[] = copies.map((copy) =>
     async read(scene) {
       const { sql, hidden, masked } = scene
       const tables = masked.filter(({ hasRules }) => hasRules).map(({ oid }) => oid)
-      const rows = await sql<(Omit<CopyRow, 'roles' | 'isOwned'> & { grants: AclEntry[] })[]>`
+      const rows = await sql<(Omit<CopyRow, 'roles' | 'isOwned'> & { grantees: (string | null)[] })[]>`
         with every_hidden as materialized (
           select relation, number from unnest(${hidden.oids}::oid[], ${hidden.numbers}::int2[]) as h(relation, number)
         ), hidden as materialized (
@@ -85,13 +85,18 @@ export const copyKinds: readonly ExposureKind[] = copies.map((copy) =>
           n.nspname::text as schema, c.relname::text as "table", a.attname::text as copy,
           case c.relkind when 'm' then 'MATERIALIZED VIEW' when 'f' then 'FOREIGN TABLE' else 'TABLE' end as word,
           o.rolname::text as holder,
-          ${aclEntries(sql, sql`c.relacl`, ['SELECT'])} || ${aclEntries(sql, sql`a.attacl`, ['SELECT'])} as grants
+          ${granteesOf(sql, sql`c.relacl`, 'SELECT')} || ${granteesOf(sql, sql`a.attacl`, 'SELECT')} as grantees
         from copy y join pg_catalog.pg_class c on c.oid = y.other
         join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attnum = y.other_number
         join pg_catalog.pg_namespace n on n.oid = c.relnamespace join pg_catalog.pg_roles o on o.oid = c.relowner
         where (y.other, y.other_number) not in (select relation, number from every_hidden)
         order by c.oid, a.attnum, y.relation`
-      return rows.map(({ grants, ...row }) => ({ ...row, ...findReaders(scene, row, grants) }))
+      return rows.map(({ grantees, ...row }) => {
+        // An owner of the masked table is not contained.
+        const owners = listReaders(scene, scene.byOid.get(row.oid)?.owner ?? scene.self, [row.holder])
+        const isOwned = owners.length > 0
+        return { ...row, isOwned, roles: [...owners, ...listReaders(scene, row.holder, grantees)] }
+      })
     },
     describe: ({ relation, column, schema, table, copy: name, word, holder, isOwned }, { self }) => {
       const place = quoteQualified(schema, table)
@@ -116,10 +121,3 @@ export const copyKinds: readonly ExposureKind[] = copies.map((copy) =>
     },
   }),
 )
-
-/** The masked roles that read a copy, by a grant or as its owner. An owner of the masked table is not contained. */
-function findReaders(scene: Scene, row: Pick<CopyRow, 'oid' | 'holder'>, grants: readonly AclEntry[]) {
-  const owners = listReaders(scene, scene.byOid.get(row.oid)?.owner ?? scene.self, [row.holder])
-  const grantees = findMaskedGrantees(scene, grants, row.holder)?.roles ?? []
-  return { roles: [...owners, ...grantees], isOwned: owners.length > 0 }
-}

@@ -2,21 +2,6 @@ import type { Exposure, NamedObject } from '../../contracts/inspection.ts'
 import type { Tx } from '../../db/transaction.ts'
 import type { RoleBook } from './role-book.ts'
 
-/** One entry of an access control list. Grantee null: PUBLIC. */
-export interface AclEntry {
-  readonly grantee: string | null
-  readonly privilege: string
-}
-
-/** The grantees of an access control list that are to see masks. */
-export interface Grantees {
-  /** As a list for a REVOKE. */
-  readonly list: string
-  readonly privileges: readonly string[]
-  /** The masked roles that hold the privilege thereby. */
-  readonly roles: readonly string[]
-}
-
 export interface HiddenColumn {
   readonly number: number
   readonly name: string
@@ -57,8 +42,8 @@ export interface Routine {
 
 export interface DefinerFacts {
   readonly signature: string
-  /** Of EXECUTE. */
-  readonly acl: readonly AclEntry[]
+  /** Of EXECUTE; null: PUBLIC. */
+  readonly grantees: readonly (string | null)[]
   /** A trigger, or an event trigger, calls it. */
   readonly isFired: boolean
 }
@@ -81,18 +66,13 @@ export interface Findings {
   readonly oid?: number
   /** Column numbers of that relation: resolved to `column`, the first hidden one among them. */
   readonly keys?: readonly number[]
-  /** An access control list: resolved to `grantees`, those of its grantees that are to see masks. */
-  readonly acl?: readonly AclEntry[]
-  /** The owner of what the list is about; that of the relation unless given. */
-  readonly owner?: string
   /** Masked roles concerned; a row with an empty list is no exposure. */
   readonly roles?: readonly string[]
 }
 
 type Resolved<R> = R &
   (R extends { readonly oid: number } ? { readonly relation: MaskedRelation } : unknown) &
-  (R extends { readonly keys: readonly number[] } ? { readonly column: HiddenColumn } : unknown) &
-  (R extends { readonly acl: readonly AclEntry[] } ? { readonly grantees: Grantees } : unknown)
+  (R extends { readonly keys: readonly number[] } ? { readonly column: HiddenColumn } : unknown)
 
 export interface Description extends Partial<Pick<Exposure, 'severity' | 'roles' | 'remedy' | 'rule'>> {
   readonly objects: Exposure['objects']

@@ -7,19 +7,31 @@ import type { Claimant } from '../../masks/read/claim.ts'
 import { readRoles } from '../../masks/read/roles.ts'
 import { listExemptNames } from '../../masks/read/snapshot.ts'
 import { type PolicySource, type TurnResult, takeTurn } from '../../masks/turn.ts'
-import { accessKinds } from './access.ts'
 import { catalogKinds } from './catalogs.ts'
 import { codeKinds } from './code.ts'
 import { findConsequences } from './consequences.ts'
 import { copyKinds } from './copies.ts'
-import type { ExposureKind, Findings, MaskedRelation, Scene } from './exposure.ts'
-import { findMaskedGrantees } from './grantees.ts'
+import { type ExposureKind, type Findings, kind, type MaskedRelation, type Scene } from './exposure.ts'
 import { makeRoleBook } from './role-book.ts'
 import { readRoutines } from './routines.ts'
 
+const everybodyExempt = kind<object>({
+  code: 'EverybodyExempt',
+  severity: 'high',
+  meaning: 'the policy exempts `public`',
+  read: ({ listed }) => (listed.some((name) => name.toLowerCase() === 'public') ? [{}] : []),
+  describe: (_, { masked }) => ({
+    objects: masked.filter(({ hasRules }) => hasRules),
+    explanation: [
+      "The policy exempts 'public', which is every role: no role sees masks.",
+      "Take 'public' out of the exempt principals.",
+    ],
+  }),
+})
+
 /** Every kind of way around a mask that is looked for. */
 export const exposureKinds: readonly ExposureKind[] = [
-  ...accessKinds,
+  everybodyExempt,
   ...codeKinds,
   ...copyKinds,
   ...catalogKinds,
@@ -48,18 +60,15 @@ export async function findExposures(
 function describeRow({ code, severity, describe }: ExposureKind, row: Findings, scene: Scene): Exposure[] {
   const relation = row.oid === undefined ? undefined : scene.byOid.get(row.oid)
   const column = relation?.hidden.find(({ number }) => row.keys?.includes(number))
-  const owner = row.owner ?? relation?.owner ?? ''
-  const grantees = row.acl && findMaskedGrantees(scene, row.acl, owner)
-  if ((row.oid !== undefined && !relation) || (row.keys && !column) || grantees === null) return []
-  if (row.roles?.length === 0) return []
-  const resolved = { relation, column, grantees, ...row }
+  if ((row.oid !== undefined && !relation) || (row.keys && !column) || row.roles?.length === 0) return []
+  const resolved = { relation, column, ...row }
   const found = describe(resolved, scene)
   const remedy = found.remedy ?? null
   return [
     {
       ...{ code, severity: found.severity ?? severity, explanation: found.explanation.join(' ') },
       objects: found.objects.map(({ kind, name }) => ({ kind, name })),
-      roles: found.roles ?? row.roles ?? grantees?.roles ?? [],
+      roles: found.roles ?? row.roles ?? [],
       ...{ remedy, consequences: findConsequences(remedy), rule: found.rule ?? null },
     },
   ]

@@ -1,7 +1,7 @@
 import { quoteIdentifier } from '../../db/quote.ts'
 import type { Sql } from '../../db/sql.ts'
 import { kind, type MaskedRelation, type Scene } from './exposure.ts'
-import { findMaskedGrantees } from './grantees.ts'
+import { listReaders } from './grantees.ts'
 import { ownPath } from './routines.ts'
 
 /**
@@ -42,7 +42,7 @@ function listDefiners(scene: Scene): TextRoutine[] {
   const loose = new Set(scene.routines.filter((one) => one.isText && one.path === null).map(({ id }) => id))
   return scene.routines.flatMap(({ definerOf, isText, calls, owner, schema, path }) => {
     if (!definerOf || !(isText || calls.some((id) => loose.has(id)))) return []
-    const isRun = definerOf.isFired || findMaskedGrantees(scene, definerOf.acl, owner) !== null
+    const isRun = definerOf.isFired || listReaders(scene, owner, definerOf.grantees).length > 0
     return isRun ? [{ signature: definerOf.signature, schema, path }] : []
   })
 }

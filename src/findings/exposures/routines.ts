@@ -1,7 +1,7 @@
 import type { Sql } from '../../db/sql.ts'
 import { selectGuard } from '../../masks/read/guard.ts'
 import type { Routine, Scene } from './exposure.ts'
-import { aclEntries } from './grantees.ts'
+import { granteesOf } from './grantees.ts'
 import type { RoleBook } from './role-book.ts'
 
 /** Of a body, in bytes: any role that may create functions may write one of a gigabyte. */
@@ -32,7 +32,7 @@ export async function readRoutines(
       ${dependsOn('pg_catalog.pg_class')} as reads, ${dependsOn('pg_catalog.pg_proc')} as calls,
       case when p.prosecdef and o.rolname = any(${[...seers]}::text[]) then jsonb_build_object(
         'signature', p.oid::regprocedure::text,
-        'acl', ${aclEntries(sql, sql`coalesce(p.proacl, pg_catalog.acldefault('f', p.proowner))`, ['EXECUTE'])},
+        'grantees', ${granteesOf(sql, sql`coalesce(p.proacl, pg_catalog.acldefault('f', p.proowner))`, 'EXECUTE')},
         'isFired', exists (select from pg_catalog.pg_trigger t where t.tgfoid = p.oid and t.tgenabled <> 'D')
           or exists (select from pg_catalog.pg_event_trigger e where e.evtfoid = p.oid and e.evtenabled <> 'D'))
         end as "definerOf"

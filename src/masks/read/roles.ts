@@ -9,8 +9,6 @@ export interface Role {
   readonly excess: readonly string[]
   /** Roles that it is a direct member of, with or without inheriting from them. */
   readonly memberOf: readonly string[]
-  /** Those of them whose privileges it has without SET ROLE. */
-  readonly inherits: readonly string[]
 }
 
 /** Roles of PostgreSQL that read raw values beneath or past the privileges on tables. */
@@ -26,7 +24,6 @@ export const readingRoles: readonly string[] = [
  */
 export async function readRoles(tx: Sql, version: number): Promise<Map<string, Role>> {
   const holds = version >= 160000 ? tx`and (m.inherit_option or m.set_option)` : tx``
-  const inherits = version >= 160000 ? tx`m.inherit_option` : tx`r.rolinherit`
   const rows = await tx<Role[]>`
     select r.oid::int8 as oid, r.rolname::text as name, r.rolsuper as superuser,
       array_remove(array[case when r.rolcanlogin then 'NOLOGIN' end, case when r.rolsuper then 'NOSUPERUSER' end,
@@ -34,9 +31,7 @@ export async function readRoles(tx: Sql, version: number): Promise<Map<string, R
         case when r.rolcreatedb then 'NOCREATEDB' end,
         case when r.rolreplication then 'NOREPLICATION' end], null) as excess,
       array(select g.rolname::text from pg_catalog.pg_auth_members m
-        join pg_catalog.pg_roles g on g.oid = m.roleid where m.member = r.oid ${holds}) as "memberOf",
-      array(select distinct g.rolname::text from pg_catalog.pg_auth_members m
-        join pg_catalog.pg_roles g on g.oid = m.roleid where m.member = r.oid and ${inherits}) as inherits
+        join pg_catalog.pg_roles g on g.oid = m.roleid where m.member = r.oid ${holds}) as "memberOf"
     from pg_catalog.pg_roles r`
   return new Map(rows.map((role) => [role.name, role]))
 }

@@ -170,17 +170,6 @@ export const exposureCases: readonly ExposureCase[] = [
     leak: `update public.person set note = 'x'; select entry from public.journal`,
   },
   {
-    code: 'DefaultPrivileges',
-    what: 'default privileges that open new tables',
-    setup: 'alter default privileges in schema public grant select on tables to $analyst',
-    leak: async (session, owner) => {
-      await owner.sql.unsafe(
-        'drop table if exists public.again; create table public.again as select * from public.person',
-      )
-      return JSON.stringify(await session.sql.unsafe('select email from public.again'))
-    },
-  },
-  {
     code: 'Publication',
     what: 'a publication of the table',
     setup: 'create publication $pub for table public.person',

@@ -54,10 +54,12 @@ forEachCluster((cluster) => {
   clause('ENF-388', title, async () => {
     const scene = await createScene(cluster)
     await using target = scene.target
-    await scene.rename(`masquerade_twins_${scene.database}`)
-    const left = await findLeftovers(target.database.sql, '00000000-0000-0000-0000-000000000000')
-    assert.doesNotMatch(JSON.stringify(left), /DROP OWNED/)
-    await scene.run(`drop owned by "masquerade_twins_${scene.database}"`)
+    const oid = await scene.ask('select oid from pg_database where datname = current_database()')
+    for (const name of [`masquerade_twins_${scene.database}`, `masquerade_twins_${oid}_10`]) {
+      await scene.rename(name)
+      assert.deepEqual(await findLeftovers(target.database.sql, '00000000-0000-0000-0000-000000000000'), [])
+      await scene.run(`alter role "${name}" rename to "${target.role('team')}"`)
+    }
   })
 
   clause('ENF-388', title, async () => {

@@ -8,7 +8,6 @@ const remedies = [
   ['ALTER TABLE "public"."t" DISABLE TRIGGER "copy"', true, true, true],
   ['REVOKE EXECUTE ON ROUTINE public.f() FROM "a", PUBLIC CASCADE', true, true, true],
   ['DROP PUBLICATION "all"', true, false, false],
-  ['ALTER DEFAULT PRIVILEGES FOR ROLE "a" REVOKE SELECT ON TABLES FROM PUBLIC', false, true, false],
   ['REVOKE EXECUTE ON ROUTINE public.f() FROM "ann" CASCADE', false, true, false],
 ] as const
 
