@@ -5,6 +5,7 @@ import { clause } from '../../support/clause.ts'
 import { bindingOf, createMaskedDatabase } from '../../support/masked-database.ts'
 import { apiVersion, freshDatabase, policyUrl } from '../../support/masking.ts'
 import { startTestService } from '../../support/service.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 describe('what is logged of a database that is looked into', () => {
   test('no value of anybody, also when something fails there', async () => {
@@ -62,11 +63,22 @@ describe('what is logged of a database that is looked into', () => {
         token,
         body: { properties: { binding: bindingOf(target.url) } },
       })
-      const answers = await Promise.all(
-        Array.from({ length: 60 }, () =>
-          service.request('GET', `${policyUrl(db)}/recommendations?${apiVersion}`, { token }),
-        ),
-      )
+      let hasRefused = false
+      const ask = async () => {
+        const answer = await service.request('GET', `${policyUrl(db)}/recommendations?${apiVersion}`, {
+          token,
+        })
+        hasRefused ||= answer.status === 429
+        return answer
+      }
+      const sent = await target.database.transaction(async (tx) => {
+        // Each look waits for the lock, so that the requests meet each other.
+        await tx`lock table public.person in access exclusive mode`
+        const asked = Array.from({ length: 60 }, ask)
+        await waitUntil('one is refused', () => hasRefused)
+        return { asked }
+      })
+      const answers = await Promise.all(sent.asked)
       const seen = answers.filter(({ status }) => status === 200)
       const refused = answers.filter(({ status }) => status === 429)
       assert.equal(seen.length + refused.length, 60)

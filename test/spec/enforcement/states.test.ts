@@ -45,9 +45,8 @@ clause(
     assert.ok((changed.since ?? '') > hourAgo)
     assert.deepEqual([changed.state, changed.reason], ['Pending', 'A change has not been enforced yet.'])
 
-    const session = bound().connectAs('analyst')
-    await sql.unsafe(`grant all on public.person to "${bound().role('analyst')}"`)
-    await session.transaction(async (tx) => {
+    // A superuser's session: the service ends none of those, however long the answers take.
+    await bound().database.transaction(async (tx) => {
       await tx`lock table public.person in access exclusive mode`
       await setPolicy({ dataMaskingState: 'Enabled', enforcementMode: 'Enforce', exemptPrincipals: [] })
       const waiting = await readState()
