@@ -41,12 +41,11 @@ import { openIssuer } from './issuer/issuer.ts'
 import { createNetworkList } from './kernel/network.ts'
 import { stopOnce } from './kernel/stop-once.ts'
 import { openBoundCatalogs } from './masking/binding/bound-catalog.ts'
-import { selectBound, selectEvery } from './masking/binding/find-bound.ts'
 import { listContained } from './masking/enforcement/contained-counts.ts'
 import { createGivenRights } from './masking/given-rights.ts'
 import { assignAtRoot, listAssignedRoles } from './masking/role-assignments/assigned-roles.ts'
 import { maskingRoom } from './masking/room.ts'
-import { countStates, expectChecks } from './masks/control/states/list-states.ts'
+import { countStates, expectChecks } from './masking/states/list-states.ts'
 import { openInspection } from './open-containment.ts'
 import { openCredentials } from './open-credentials.ts'
 import { createEnforcementPorts, createExaminers, openEnforcement, openFollower } from './open-enforcement.ts'
@@ -169,7 +168,7 @@ export async function startService(options: StartOptions): Promise<Service> {
   cleanup.defer(() => looks.close().then(() => enforcement.close()))
   if (!part) {
     enforcement.start()
-    metrics.showStates(() => countStates(database.sql, selectEvery))
+    metrics.showStates(() => countStates(database.sql))
     metrics.showContainment(() => listContained(database.sql))
   }
   const nodeCertificate = part?.nodeCertificate ?? (await createNodeCertificate())
@@ -241,7 +240,7 @@ export async function startService(options: StartOptions): Promise<Service> {
   })
   const rooms: Room[] = [masking, directory]
   checkOperations([...masking.operations, ...directory.operations], permissionTables)
-  const checks = expectChecks(database.sql, selectBound, await readRestoredAt(database.sql))
+  const checks = expectChecks(database.sql, await readRestoredAt(database.sql))
   const isTrustedProxy = createNetworkList(settings.trustedProxies)
   const { app, handler, listNotReady } = await openServiceHttp({
     ...{ database, gatekeeper, health, checks, rooms, issuer, part, metrics, headers, log },

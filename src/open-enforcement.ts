@@ -16,13 +16,11 @@ import type { SecretBox } from './kernel/secret-box.ts'
 import { Logins } from './logins/logins.ts'
 import { examineMappedRole } from './logins/mapped-roles.ts'
 import { createLoginKeys } from './logins/mark.ts'
-import { selectBound } from './masking/binding/find-bound.ts'
-import { lockDatabase } from './masking/databases/database-row.ts'
 import { createEnforcementSource } from './masking/enforcement/source.ts'
+import { createStateStore } from './masking/states/state-store.ts'
 import { Controller } from './masks/control/controller.ts'
-import { createStateStore } from './masks/control/states/state-store.ts'
 import type { Target } from './masks/policy.ts'
-import { recordEntries, selectRecords } from './masks/read/judge-exempt.ts'
+import { readPlace } from './masks/read/guard.ts'
 import type { Settings } from './settings.ts'
 import { writeVerifier } from './wire/scram.ts'
 
@@ -43,7 +41,6 @@ export function openEnforcement({ graph, settings, log, ...parts }: EnforcementP
   const { sql } = parts.database
   const source = createEnforcementSource({
     ...parts,
-    selectRecords,
     findExempt: (tenant, entries) => findExempt(sql, graph, tenant, entries),
     readRights: (tenant, mappings, ids) => readLoginRights(sql, graph, tenant, mappings, ids),
   })
@@ -51,7 +48,7 @@ export function openEnforcement({ graph, settings, log, ...parts }: EnforcementP
   const enforcement = new Controller({
     source,
     openLogins: (needs) => new Logins({ source, log, keys, ...needs }),
-    states: createStateStore(sql, selectBound, lockDatabase),
+    states: createStateStore(sql),
     findings: { checkVersion, examine, explainTurn, judgeTurn },
     log,
     timing: settings,
@@ -63,11 +60,11 @@ export function openEnforcement({ graph, settings, log, ...parts }: EnforcementP
 
 /** What masking asks about the databases that it binds and the roles that it maps. */
 export function createExaminers(store: Sql) {
-  const { readExemptElsewhere } = createStateStore(store, selectBound, lockDatabase)
+  const { readExemptElsewhere } = createStateStore(store)
   return {
     examine,
     examineRole: async (sql: Sql, role: string, tables: readonly Target[], databaseId: string) =>
-      examineMappedRole(sql, role, tables, await readExemptElsewhere(sql, databaseId)),
+      examineMappedRole(sql, role, tables, await readExemptElsewhere(await readPlace(sql), databaseId)),
   }
 }
 
@@ -76,7 +73,6 @@ export function createEnforcementPorts(enforcement: Controller, settle: Controll
   return {
     report: (id: string) => enforcement.report(id),
     settle,
-    recordEntries,
     findLeftovers: (id: string) => listLeftovers(enforcement, id),
     /** Settles once more than the change itself did: a login role can be dropped when its sessions are gone. */
     async restore(id: string) {

@@ -19,8 +19,7 @@ import { createLoginThrottle } from './issuer/sign-in-throttle.ts'
 import type { NodeCertificate } from './kernel/node-name.ts'
 import { createBackendEnding } from './logins/end-backends.ts'
 import { createFinders } from './masking/binding/create-finders.ts'
-import { selectBound } from './masking/binding/find-bound.ts'
-import { findMaskedPlaces } from './masks/control/states/list-states.ts'
+import { findMaskedPlaces } from './masking/states/list-states.ts'
 import type { openCredentials } from './open-credentials.ts'
 import type { openEnforcement } from './open-enforcement.ts'
 import type { Settings } from './settings.ts'
@@ -51,7 +50,7 @@ export async function openServiceGateway(parts: Parts): Promise<Gateway> {
     limits: readLimits(settings),
     ports: {
       ...createFinders(database.sql, locator, tenantId, settings),
-      findMasked: (identities) => findMaskedPlaces(database.sql, selectBound, identities),
+      findMasked: (identities) => findMaskedPlaces(database.sql, identities),
       findStandby: (id, role) => enforcement.standbys.choose(id, role),
       lookAtStandbys: (id, roles) => enforcement.standbys.look(id, roles),
       ...createMaskReader(enforcement, source),

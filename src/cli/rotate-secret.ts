@@ -11,8 +11,7 @@ import { sealedSignIns } from '../issuer/issuer-secret.ts'
 import { countOf } from '../kernel/count-of.ts'
 import { nameKey, secretKeyBytes } from '../kernel/secret-box.ts'
 import { sealedBindings } from '../masking/binding/bound-catalog.ts'
-import { selectBound } from '../masking/binding/find-bound.ts'
-import { listUnenforced, requestChecks } from '../masks/control/states/list-states.ts'
+import { listUnenforced, requestChecks } from '../masking/states/list-states.ts'
 import type { Settings } from '../settings.ts'
 import { exitCodes } from './exit-codes.ts'
 import { type OperatorAccess, openOperatorAccess } from './operator.ts'
@@ -106,7 +105,7 @@ async function run(rotation: Rotation): Promise<string | undefined> {
 async function waitForChecks(rotation: Rotation): Promise<string> {
   const { sql } = rotation.access.database
   const since = await requestChecks(sql)
-  return waitFor(rotation, async () => (await listUnenforced(sql, selectBound, since)).join(', '))
+  return waitFor(rotation, async () => (await listUnenforced(sql, since)).join(', '))
 }
 
 async function resealAll({ database, secrets }: OperatorAccess): Promise<Resealed> {

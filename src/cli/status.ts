@@ -1,10 +1,9 @@
 import { createHostGuard } from '../db/host-guard.ts'
 import { countOf } from '../kernel/count-of.ts'
 import { nameState } from '../kernel/enforcement-state.ts'
-import { selectBound } from '../masking/binding/find-bound.ts'
 import { listUnbound, type UnboundDatabases } from '../masking/binding/list-unbound.ts'
 import { type ContainmentCount, listContained } from '../masking/enforcement/contained-counts.ts'
-import { type DatabaseState, listStates } from '../masks/control/states/list-states.ts'
+import { type DatabaseState, listStates } from '../masking/states/list-states.ts'
 import type { Settings } from '../settings.ts'
 import { askReadiness } from './ask-readiness.ts'
 import { type Command, readArgs } from './command.ts'
@@ -67,7 +66,7 @@ async function readDatabases(settings: Settings): Promise<Pick<Report, 'database
     await using access = await openOperatorAccess(settings)
     const { sql } = access.database
     const counts = new Map((await listContained(sql)).map((one) => [one.id, one.notContained]))
-    const states = await listStates(sql, selectBound)
+    const states = await listStates(sql)
     return {
       databases: states.map((one) => ({ ...one, notContained: counts.get(one.id) ?? 0 })),
       unbound: await listUnbound(sql, access.secrets, createHostGuard(settings.bindingHosts)),

@@ -25,7 +25,7 @@ export const directions: Record<string, readonly string[] | 'everything'> = {
   directory: ['api', 'auth', 'db', 'kernel'],
   issuer: ['directory', 'api', 'auth', 'db', 'kernel'],
   http: ['api', 'auth', 'db', 'kernel'],
-  contracts: [],
+  contracts: ['kernel'],
   sessions: ['contracts', 'db', 'kernel'],
   masks: ['sessions', 'contracts', 'sql', 'db', 'kernel'],
   logins: ['masks', 'sessions', 'contracts', 'db', 'kernel'],

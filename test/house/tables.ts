@@ -38,9 +38,12 @@ export const owners: Readonly<Record<string, readonly string[]>> = {
     'containment_look',
     'counted_finding',
     'database_credential',
+    'enforcement_state',
+    'exempt_role',
     'found_exposure',
     'gateway_name',
     'masked_database',
+    'masked_place',
     'masking_rule',
     'reached_place',
     'role_assignment',
@@ -48,7 +51,6 @@ export const owners: Readonly<Record<string, readonly string[]>> = {
     'server',
     'suspension',
   ],
-  masks: ['enforcement_state', 'exempt_role', 'masked_place'],
 }
 
 export function listTables(schema: string): string[] {

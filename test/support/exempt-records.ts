@@ -1,11 +1,11 @@
 import type { Sql } from '../../src/db/sql.ts'
-import { lockDatabase } from '../../src/masking/databases/database-row.ts'
-import { type StoredRole, selectRecords, storeRoles } from '../../src/masks/read/judge-exempt.ts'
+import { selectRecords, storeRoles } from '../../src/masking/states/exempt-records.ts'
+import type { StoredRole } from '../../src/masks/read/judge-exempt.ts'
 
 /** What enforcement knows about the exempt entries of a database, as a turn reads and writes it. */
 export function openExemptRecords(sql: Sql, databaseId: string) {
   return {
-    write: storeRoles(sql, databaseId, lockDatabase),
+    write: storeRoles(sql, databaseId),
     async read(): Promise<readonly StoredRole[]> {
       const [row] = await sql<{ records: StoredRole[] }[]>`
         select ${selectRecords(sql, sql`${databaseId}::uuid`)} as records`

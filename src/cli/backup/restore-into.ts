@@ -15,9 +15,8 @@ import { clearStaleServer } from '../../db/server/stale-server.ts'
 import { voidAllTokens } from '../../directory/accounts/standing.ts'
 import { forgetSignIns } from '../../issuer/issuer-secret.ts'
 import { OperatorError } from '../../kernel/operator-error.ts'
-import { selectBound } from '../../masking/binding/find-bound.ts'
 import { removeAllStored } from '../../masking/credentials/credential-store.ts'
-import { markUnchecked } from '../../masks/control/states/list-states.ts'
+import { markUnchecked } from '../../masking/states/list-states.ts'
 import type { Settings } from '../../settings.ts'
 import { requireOwnDirectory } from '../own-directory.ts'
 import { requireEmptyDirectory, writeFiles } from './files.ts'
@@ -130,7 +129,7 @@ async function settle(tx: Tx, { tenantId, createdAt, version }: Manifest): Promi
   await forgetSignIns(tx)
   await voidAllTokens(tx)
   await removeAllStored(tx)
-  await markUnchecked(tx, selectBound)
+  await markUnchecked(tx)
   await noteRestore(tx)
   await appendChanges(tx, tenantId, [{ entity: 'directory', entityId: tenantId, kind: 'rewritten' }])
   const actor = { kind: 'operator', tenantId, objectId: '', applicationId: '' }

@@ -10,8 +10,7 @@ import {
 import { countOf } from '../../kernel/count-of.ts'
 import { nameState } from '../../kernel/enforcement-state.ts'
 import { OperatorError } from '../../kernel/operator-error.ts'
-import { selectBound } from '../../masking/binding/find-bound.ts'
-import { listStates } from '../../masks/control/states/list-states.ts'
+import { listStates } from '../../masking/states/list-states.ts'
 import type { Settings } from '../../settings.ts'
 import { startCommand } from '../invocation.ts'
 import { addressOf, readTenant } from '../operator.ts'
@@ -146,7 +145,7 @@ async function examineAdministrators({ sql }: Database, tenantId: string): Promi
 }
 
 async function examineDatabases({ sql }: Database, isWanted: (id: string) => boolean): Promise<Finding[]> {
-  const found = (await listStates(sql, selectBound)).filter(({ id }) => isWanted(id))
+  const found = (await listStates(sql)).filter(({ id }) => isWanted(id))
   if (found.length === 0)
     return [warning('bound databases', 'None is bound: nothing is masked.', 'masquerade database bind')]
   return found.map(({ id, state, since, reason, notes }) => {

@@ -1,21 +1,8 @@
 import { Type } from 'typebox'
+import type { EnforcementReport } from '../../contracts/enforcement.ts'
 import type { Leftover } from '../../contracts/leftover.ts'
-import type { Query } from '../../db/query.ts'
-import { type EnforcementState, enforcementStates, stateReasons } from '../../kernel/enforcement-state.ts'
+import { enforcementStates, stateReasons } from '../../kernel/enforcement-state.ts'
 import { nullableDateTime, nullableString, oneOf } from '../schemas.ts'
-
-export interface EnforcementReport {
-  readonly state: EnforcementState
-  readonly since: string | null
-  /** Why it is not enforced; null when it is. */
-  readonly reason: string | null
-  /** Warnings for the operator while masks are in place: a renamed column, a rule without one. */
-  readonly notes: readonly { readonly code: string; readonly target: string; readonly message: string }[]
-  readonly checkedAt: string | null
-  readonly enforcedAt: string | null
-  readonly driftRepairs: number
-  readonly lastDriftAt: string | null
-}
 
 const notBound: EnforcementReport = {
   state: 'NotBound',
@@ -50,15 +37,6 @@ export interface Enforcement {
   report(databaseId: string): Promise<EnforcementReport>
   /** After a committed change of rules, policy or binding: enforces it where that is possible in reasonable time. */
   settle(databaseId: string): Promise<EnforcementReport>
-  /**
-   * Entries of an exempt list, as it is stored: those that name directory objects never exempt a role of that name, and those
-   * that come or go are judged as new the next time.
-   */
-  recordEntries(
-    tx: Query,
-    databaseId: string,
-    entries: { readonly changed: readonly string[]; readonly named: readonly string[] },
-  ): Promise<void>
   /** The statements that a reconciliation would run now; none of them is run. */
   /** Everything of ours in the database and on its server. */
   findLeftovers(databaseId: string): Promise<readonly Leftover[]>

@@ -2,7 +2,6 @@ import { type Database, openDatabase } from '../../db/database.ts'
 import type { ConnectionCheck } from '../../db/database-marks.ts'
 import type { Place } from '../../db/database-url.ts'
 import type { HostGuard } from '../../db/host-guard.ts'
-import type { Fragment, Query } from '../../db/query.ts'
 import type { SecretBox } from '../../kernel/secret-box.ts'
 import { nameBound, pinSystem, recordReached } from '../binding/bind-once.ts'
 import { addressOf, type Binding, placesOf } from '../binding/binding-address.ts'
@@ -12,6 +11,7 @@ import { splitEntries } from '../policy/exempt-entries.ts'
 import { type MappingProperties, mappingRows } from '../role-mappings/mapping.ts'
 import { ruleRows } from '../rules/rule.ts'
 import type { RuleProperties } from '../rules/rule-fields.ts'
+import { selectRecords } from '../states/exempt-records.ts'
 import { type KnownRules, noRules, RuleMemory } from './known-rules.ts'
 import type { EnforcedRule, ProposedPolicy } from './proposed-policy.ts'
 
@@ -20,8 +20,6 @@ interface SourceOptions {
   readonly secrets: SecretBox
   readonly guard: HostGuard
   readonly checkConnection: ConnectionCheck
-  /** A column of a statement: what enforcement knows about the entries of the exempt list. */
-  selectRecords(sql: Query, databaseId: Fragment): Fragment
   /** Resolves the entries of an exempt list; the directory knows users and groups. */
   findExempt(
     tenantId: string,
@@ -82,7 +80,7 @@ interface StoredPolicy {
 
 /** The management data that enforcement reads. */
 export function createEnforcementSource(options: SourceOptions) {
-  const { database, secrets, guard, checkConnection, selectRecords, findExempt, readRights } = options
+  const { database, secrets, guard, checkConnection, findExempt, readRights } = options
   const { sql } = database
   const foreignOptions = {
     applicationName: 'masquerade enforcement',

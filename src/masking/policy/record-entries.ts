@@ -1,6 +1,7 @@
 import { lockRightsToGive } from '../../auth/rights-lock.ts'
 import type { DatabaseRow } from '../databases/database-row.ts'
 import type { Site } from '../resource.ts'
+import { storeEntries } from '../states/exempt-records.ts'
 import { splitEntries } from './exempt-entries.ts'
 
 /**
@@ -18,6 +19,6 @@ export async function recordEntries(
   const added = entries.filter((entry) => !former.has(entry))
   const kept = new Set(entries)
   const changed = [...added, ...[...former].filter((entry) => !kept.has(entry))]
-  if (changed.length + named.length > 0) await ports.enforcement.recordEntries(tx, id, { changed, named })
+  if (changed.length + named.length > 0) await storeEntries(tx, id, { changed, named })
   if (added.length > 0) await lockRightsToGive(tx)
 }

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import type { BeforeTurn, DueDatabase, EnforcementReport } from '../../contracts/enforcement.ts'
 import type { Database } from '../../db/database.ts'
 import type { Place } from '../../db/database-url.ts'
 import type { Sql } from '../../db/sql.ts'
@@ -6,13 +7,13 @@ import { CoalescedJobs, type Occasion, TurnQueue } from '../../kernel/jobs.ts'
 import { Standbys } from '../../sessions/standbys.ts'
 import type { Statement } from '../model.ts'
 import type { Policy, Proposal } from '../policy.ts'
+import { readPlace } from '../read/guard.ts'
 import { takeTurn } from '../turn.ts'
 import { Unfit } from '../unfit.ts'
 import { Connections } from './connections.ts'
 import type { LoginKeeper, LoginNeeds, LoginOutcome } from './login-port.ts'
 import { PolicyReader } from './policy-reader.ts'
 import { readStandings } from './standings.ts'
-import { type BeforeTurn, type DueDatabase, type Report, unenforcedChange } from './states/state-store.ts'
 import { type Taken, type TurnNeeds, Turns } from './take-turns.ts'
 import { CatalogWatch, readSeen, unseen } from './watch-catalogs.ts'
 
@@ -30,6 +31,9 @@ interface ControllerOptions extends TurnNeeds {
 /** Changes of a catalog come in bursts: one look is enough for all of one. */
 const gatherMs = 100
 const tickMs = 2_000
+
+/** The reason that the trigger `note_policy_change` gives: a change was stored after the last turn that wrote a state began. */
+const unenforcedChange = 'A change has not been enforced yet.'
 
 /** Keeps databases as their policies say: at once after a change, and again and again after that. */
 export class Controller {
@@ -75,7 +79,7 @@ export class Controller {
     this.#catalogs = new CatalogWatch({ auditEveryMs, read, audit, giveWay })
     this.#logins = options.openLogins({
       bindingOf: connections.keyOf.bind(connections),
-      readExemptElsewhere: states.readExemptElsewhere,
+      readExemptElsewhere: async (server, id) => states.readExemptElsewhere(await readPlace(server), id),
     })
     this.#policies = new PolicyReader({ source, states, logins: this.#logins })
     this.#turns = new Turns({
@@ -104,12 +108,12 @@ export class Controller {
     await Promise.all([this.standbys.close(), this.#connections.close()])
   }
 
-  async report(databaseId: string): Promise<Report> {
+  async report(databaseId: string): Promise<EnforcementReport> {
     return this.#options.states.read(databaseId)
   }
 
   /** After a change of the policy: enforces it now where that is possible. */
-  async settle(databaseId: string): Promise<Report> {
+  async settle(databaseId: string): Promise<EnforcementReport> {
     const written = await this.#takeTurn(databaseId, 'change')
     if (written) return written
     const report = await this.report(databaseId)
@@ -238,7 +242,7 @@ export class Controller {
   }
 
   /** A turn at a former binding, whose server may hang, delays none at the next one. */
-  async #takeTurn(databaseId: string, asked: Occasion): Promise<Report | undefined> {
+  async #takeTurn(databaseId: string, asked: Occasion): Promise<EnforcementReport | undefined> {
     let known: BeforeTurn | undefined = await this.#options.states.readBeforeTurn(databaseId)
     const turn = this.#queue.request(`${databaseId} ${known.binding}`, asked, async (occasion) => {
       const taken = await this.#turns.take(databaseId, occasion, known)

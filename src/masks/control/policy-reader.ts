@@ -1,3 +1,4 @@
+import type { StateStore } from '../../contracts/enforcement.ts'
 import type { Sql } from '../../db/sql.ts'
 import type { Policy, Proposal } from '../policy.ts'
 import { judgeExempt } from '../read/judge-exempt.ts'
@@ -5,7 +6,6 @@ import { listRecordedExempt } from '../read/recorded-exempt.ts'
 import { readExempt } from '../read/snapshot.ts'
 import type { LoginKeeper, SettledLogins } from './login-port.ts'
 import type { Source } from './source.ts'
-import type { StateStore } from './states/state-store.ts'
 
 interface Options {
   readonly source: Source

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Logger } from 'pino'
+import type { BeforeTurn, EnforcementReport, StateStore } from '../../contracts/enforcement.ts'
 import type { Note } from '../../contracts/note.ts'
 import type { Database } from '../../db/database.ts'
 import type { Sql } from '../../db/sql.ts'
@@ -20,7 +21,6 @@ import { type LoginKeeper, noLogins, type SettledLogins } from './login-port.ts'
 import { endRawSessions, replaceOpen } from './open-record.ts'
 import type { PolicyReader } from './policy-reader.ts'
 import type { Source } from './source.ts'
-import type { BeforeTurn, Report, StateStore } from './states/state-store.ts'
 import { type CatalogWatch, readActivity } from './watch-catalogs.ts'
 
 export interface TurnNeeds {
@@ -47,7 +47,7 @@ interface Parts extends TurnNeeds {
 /** What a turn leaves. */
 export interface Taken {
   /** The state that it wrote, where the policy is enforced. */
-  readonly report?: Report | undefined
+  readonly report?: EnforcementReport | undefined
   readonly hasChanged: boolean
 }
 

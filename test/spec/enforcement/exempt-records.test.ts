@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { recordEntries } from '../../../src/masks/read/judge-exempt.ts'
+import { storeEntries } from '../../../src/masking/states/exempt-records.ts'
 import { clause } from '../../support/clause.ts'
 import { openExemptRecords } from '../../support/exempt-records.ts'
 import { createTestDatabase } from '../../support/postgres.ts'
@@ -18,7 +18,7 @@ clause(
     const known = openExemptRecords(sql, id)
     const write = (place: string, oid: number | null) => known.write(place, [{ entry: 'lea', oid }])
     const record = (changed: string[], named: string[]) =>
-      store.database.transaction((tx) => recordEntries(tx, id, { changed, named }))
+      store.database.transaction((tx) => storeEntries(tx, id, { changed, named }))
     await record(['lea'], ['lea'])
     assert.deepEqual(await write('1/2', 5), [{ entry: 'lea', oid: null }], 'it names an object')
     await record(['lea'], [])

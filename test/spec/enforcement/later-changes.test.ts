@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe } from 'node:test'
-import { selectBound } from '../../../src/masking/binding/find-bound.ts'
-import { lockDatabase } from '../../../src/masking/databases/database-row.ts'
-import { createStateStore } from '../../../src/masks/control/states/state-store.ts'
+import { createStateStore } from '../../../src/masking/states/state-store.ts'
 import { useBoundDatabase } from '../../support/bound-database.ts'
 import { clause } from '../../support/clause.ts'
 import { apiVersion, policyUrl, ruleUrl } from '../../support/masking.ts'
@@ -88,7 +86,7 @@ describe('changes that are stored during a turn', () => {
       const id = row?.id ?? ''
       // Every kind of change, and one that finds no state of the database. The turns of the nodes see nothing of this transaction.
       await store.transaction(async (sql) => {
-        const states = createStateStore(sql, selectBound, lockDatabase)
+        const states = createStateStore(sql)
         const facts = { notes: [], drifted: false, auditEveryMs: 3_600_000 }
         const refuses = async (change: () => Promise<unknown>) => {
           const { lastChange } = await states.readBeforeTurn(id)

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
-import { selectBound } from '../../../src/masking/binding/find-bound.ts'
-import { listStates } from '../../../src/masks/control/states/list-states.ts'
+import { listStates } from '../../../src/masking/states/list-states.ts'
 import { useBoundDatabase } from '../../support/bound-database.ts'
 import { clause } from '../../support/clause.ts'
 import { policyUrl } from '../../support/masking.ts'
@@ -9,7 +8,7 @@ import { retryUntil } from '../../support/wait-until.ts'
 const { masking, db, bound } = useBoundDatabase()
 
 const readState = async () => {
-  const [state] = await listStates(masking.service().database.sql, selectBound)
+  const [state] = await listStates(masking.service().database.sql)
   return state ?? assert.fail('the database is not listed')
 }
 const rules = [

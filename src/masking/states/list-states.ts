@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Sql } from '../../../db/sql.ts'
-import { countOf } from '../../../kernel/count-of.ts'
+import type { Sql } from '../../db/sql.ts'
+import { countOf } from '../../kernel/count-of.ts'
 import {
   type EnforcementState,
   enforcementStates,
@@ -8,8 +8,8 @@ import {
   type StatedPolicy,
   stateReasons,
   type TurnState,
-} from '../../../kernel/enforcement-state.ts'
-import type { BoundDatabases } from './state-store.ts'
+} from '../../kernel/enforcement-state.ts'
+import { selectBound, selectEvery } from '../binding/find-bound.ts'
 
 export interface DatabaseState {
   readonly id: string
@@ -22,7 +22,7 @@ export interface DatabaseState {
 }
 
 /** Databases and what became of their masks. */
-export async function listStates(sql: Sql, databases: BoundDatabases): Promise<DatabaseState[]> {
+export async function listStates(sql: Sql, databases = selectBound): Promise<DatabaseState[]> {
   const rows = await sql<(DatabaseState & { readonly policy: StatedPolicy; readonly turn: TurnState })[]>`
     select d.resource_id as id, d.policy, s.state as turn, s.reason, d.rules::int4 as rules,
       coalesce(jsonb_array_length(s.notes), 0) as notes,
@@ -36,9 +36,9 @@ export async function listStates(sql: Sql, databases: BoundDatabases): Promise<D
 }
 
 /** Databases, and the rules in them, by state. */
-export async function countStates(sql: Sql, databases: BoundDatabases) {
+export async function countStates(sql: Sql) {
   const counts = new Map(enforcementStates.map((state) => [state, { databases: 0, rules: 0 }]))
-  for (const { state, rules } of await listStates(sql, databases)) {
+  for (const { state, rules } of await listStates(sql, selectEvery)) {
     const before = counts.get(state) ?? { databases: 0, rules: 0 }
     counts.set(state, { databases: before.databases + 1, rules: before.rules + rules })
   }
@@ -46,13 +46,9 @@ export async function countStates(sql: Sql, databases: BoundDatabases) {
 }
 
 /** Those of the places, as `readPlace` names them, that are of bound databases with masks. */
-export async function findMaskedPlaces(
-  sql: Sql,
-  bound: BoundDatabases,
-  places: readonly string[],
-): Promise<string[]> {
+export async function findMaskedPlaces(sql: Sql, places: readonly string[]): Promise<string[]> {
   const rows = await sql<{ place: string }[]>`
-    select distinct m.place from masked_place m join (${bound(sql)}) d on d.id = m.database_id
+    select distinct m.place from masked_place m join (${selectBound(sql)}) d on d.id = m.database_id
     where m.place = any(${places}::text[])`
   return rows.map(({ place }) => place)
 }
@@ -61,18 +57,18 @@ const unchecked = 'The database has not been checked since the service was resto
 const pollMs = 100
 
 /** After a restore: no state counts until the database was looked at again, which is due at once. */
-export async function markUnchecked(tx: Sql, bound: BoundDatabases): Promise<void> {
+export async function markUnchecked(tx: Sql): Promise<void> {
   await tx`
     insert into enforcement_state as s (database_id, state, reason, checked_at)
-    select id, 'Pending', ${unchecked}, to_timestamp(0) from (${bound(tx)}) d
+    select id, 'Pending', ${unchecked}, to_timestamp(0) from (${selectBound(tx)}) d
     on conflict (database_id) do update set state = excluded.state, reason = excluded.reason, since = now(),
       checked_at = excluded.checked_at, next_check_at = now(), failures = 0`
 }
 
 /** How many bound databases were not looked at since the restore. */
-async function countUnchecked(sql: Sql, bound: BoundDatabases, restoredAt: Date): Promise<number> {
+async function countUnchecked(sql: Sql, restoredAt: Date): Promise<number> {
   const [row] = await sql<{ count: number }[]>`
-    select count(*)::int as count from (${bound(sql)}) d
+    select count(*)::int as count from (${selectBound(sql)}) d
     join enforcement_state s on s.database_id = d.id where s.checked_at < ${restoredAt}`
   return row?.count ?? 0
 }
@@ -85,7 +81,7 @@ export interface ChecksAfterRestore {
 }
 
 /** The checks that a restored service waits for before its gateway opens. */
-export function expectChecks(sql: Sql, bound: BoundDatabases, restoredAt: Date | null): ChecksAfterRestore {
+export function expectChecks(sql: Sql, restoredAt: Date | null): ChecksAfterRestore {
   let left = restoredAt === null ? 0 : Number.POSITIVE_INFINITY
   return {
     describe() {
@@ -96,7 +92,7 @@ export function expectChecks(sql: Sql, bound: BoundDatabases, restoredAt: Date |
     async settled() {
       if (restoredAt === null) return
       for (;;) {
-        left = await countUnchecked(sql, bound, restoredAt).catch(() => left)
+        left = await countUnchecked(sql, restoredAt).catch(() => left)
         if (left === 0) return
         await pause(pollMs)
       }
@@ -116,9 +112,9 @@ export async function requestChecks(sql: Sql): Promise<Date> {
 }
 
 /** Bound databases that were not enforced since a moment. */
-export async function listUnenforced(sql: Sql, bound: BoundDatabases, since: Date): Promise<string[]> {
+export async function listUnenforced(sql: Sql, since: Date): Promise<string[]> {
   const rows = await sql<{ id: string }[]>`
-    select d.resource_id as id from (${bound(sql)}) d left join enforcement_state s on s.database_id = d.id
+    select d.resource_id as id from (${selectBound(sql)}) d left join enforcement_state s on s.database_id = d.id
     where s.enforced_at is null or s.enforced_at < ${since} order by d.key`
   return rows.map(({ id }) => id)
 }
