@@ -137,7 +137,7 @@ async function measure(binding: Database, { raise }: Obstacle): Promise<number> 
   const reading = readRaw(() => isOver)
   await new Promise((resolve) => setTimeout(resolve, 300))
   const from = performance.now()
-  const place = { database: binding, logins: [], standbys: [] }
+  const place = { database: binding, logins: [], hasStandbys: false }
   const result = await takeTurn(binding, policyFor([]), {
     onClosed: (closed) => endRawSessions(place, closed, false),
   })

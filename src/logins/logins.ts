@@ -15,7 +15,7 @@ import {
 import { idleMs } from '../masks/read/start.ts'
 import { endSessions } from '../sessions/end-sessions.ts'
 import { readMark } from '../sessions/replay.ts'
-import type { LostLogin } from '../sessions/visit-server.ts'
+import type { LostLogin } from '../sessions/standbys.ts'
 import {
   type Applied,
   applyLogins,
@@ -120,11 +120,16 @@ export class Logins implements LoginKeeper {
   async finish(
     database: Database,
     databaseId: string,
-    { dismissed, left }: SettledLogins,
-    isOver: boolean,
+    { dismissed, left: lost }: SettledLogins,
+    left: readonly LostLogin[],
   ): Promise<void> {
-    if (isOver) await this.#finishLeft(database, databaseId, left)
-    const empty = dismissed.filter(({ oid }) => isOver || !left.some((each) => each.oid === oid))
+    const isLeft = ({ oid }: { readonly oid: number }) => left.some((each) => each.oid === oid)
+    await this.#finishLeft(
+      database,
+      databaseId,
+      lost.filter((one) => !isLeft(one)),
+    )
+    const empty = dismissed.filter((one) => !isLeft(one))
     if (empty.length > 0) await unlessBeaten(dropLogins(database, empty))
   }
 

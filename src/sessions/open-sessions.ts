@@ -1,7 +1,6 @@
 import type { Note } from '../contracts/note.ts'
 import type { Database } from '../db/database.ts'
-import { quoteIdentifier } from '../db/quote.ts'
-import { endSessions, type Session } from './end-sessions.ts'
+import { endSessions } from './end-sessions.ts'
 import { nameRole } from './holder.ts'
 
 /** A role that is no longer exempt and whose sessions are to end, or such a session that is still open. */
@@ -9,12 +8,12 @@ export interface OpenEntry {
   /** Its OID: the role may be renamed or dropped, and another one may take the name. */
   readonly role: number
   readonly name: string
-  /** The standby, as host:port. Absent: the primary. */
-  readonly place?: string
   /** Absent: the role. */
   readonly pid?: number
-  /** Its sessions were looked at once. */
+  /** Its sessions were looked at once, and not everything is closed. */
   readonly isSeen?: boolean
+  /** Its sessions at the primary have ended. A standby that has replayed so far shows the loss. */
+  readonly left?: string
 }
 
 /** A database in which sessions may hold raw rows. */
@@ -22,8 +21,8 @@ export interface RawPlace {
   readonly database: Database
   /** Login roles that the service made, by OID. */
   readonly logins: readonly number[]
-  /** The servers of its cluster that may serve sessions, as host:port. */
-  readonly standbys: readonly string[]
+  /** Other servers of its cluster serve sessions. */
+  readonly hasStandbys: boolean
 }
 
 /**
@@ -33,49 +32,37 @@ export interface RawPlace {
  * again. Once everything is closed the sessions themselves are on the list, until they are gone.
  */
 export async function endOpenSessions(
-  { database, logins, standbys }: RawPlace,
+  { database, logins, hasStandbys }: RawPlace,
   open: readonly OpenEntry[],
   isAllClosed: boolean,
 ): Promise<readonly OpenEntry[]> {
-  const here = open.filter(({ place }) => place === undefined)
-  const elsewhere = open.filter(({ place }) => place !== undefined && standbys.includes(place))
-  const roles = here.filter(isRole)
-  const left = await endSessions(database.sql, {
-    roles: roles.filter(({ isSeen }) => isAllClosed || !isSeen).map(({ role }) => role),
-    ...{ sessions: here.flatMap(listed), scope: 'here', endsStarting: true },
-    inherit: { database, roles: logins },
+  const roles = open.filter((one) => isRole(one) && one.left === undefined)
+  const due = isAllClosed ? roles : roles.filter(({ isSeen }) => !isSeen)
+  const ended = await endSessions(database.sql, {
+    roles: due.map(({ role }) => role),
+    sessions: open.flatMap(({ pid, role }) => (pid === undefined ? [] : [{ pid, role }])),
+    ...{ scope: 'here', endsStarting: true, inherit: { database, roles: logins } },
   })
-  const rest = isAllClosed
-    ? roles.flatMap(({ role, name }) => standbys.map((place) => ({ role, name, place })))
-    : roles.map((entry) => ({ ...entry, isSeen: true }))
-  return [...elsewhere, ...rest, ...left.open]
+  const elsewhere = [...open.filter(({ left }) => left), ...(isAllClosed ? roles : [])]
+  return [
+    ...(isAllClosed ? [] : roles.map((entry) => ({ ...entry, isSeen: true }))),
+    ...(hasStandbys ? elsewhere.map(({ isSeen: _, ...entry }) => entry) : []),
+    ...ended.open,
+  ]
 }
 
 export const isRole = ({ pid }: OpenEntry) => pid === undefined
 
-export const listed = ({ pid, ...one }: OpenEntry) => (pid === undefined ? [] : [{ ...one, pid }])
-
-/** About sessions that could not be ended, and about standbys of which that is not known. */
+/** About sessions that go on, and those at standbys that may. */
 export function noteOpen(open: readonly OpenEntry[]): Note[] {
-  const waiting = Map.groupBy(open.filter(isRole), ({ place }) => place)
-  return [
-    ...open.flatMap(listed).map(noteSession),
-    ...[...waiting].flatMap(([place, entries]) => (place === undefined ? [] : [noteStandby(place, entries)])),
-  ]
-}
-
-function noteSession({ pid, role, name, place }: OpenEntry & Pick<Session, 'pid'>): Note {
-  const [at, there] = place === undefined ? ['', ''] : [` at the standby ${place}`, ' there']
-  const who = `Session ${pid} of ${nameRole(name, role)}${at}`
-  const what = 'is no longer exempt, may hold raw rows of an open cursor, and goes on'
-  const message = `${who}, which ${what}. Run${there}: SELECT pg_terminate_backend(${pid}).`
-  return { code: 'OpenSession', target: name, message }
-}
-
-function noteStandby(place: string, entries: readonly OpenEntry[]): Note {
-  const names = [...new Set(entries.map(({ name }) => quoteIdentifier(name)))].sort()
-  const what =
-    'roles that are no longer exempt, which may hold raw rows of open cursors, go on until it can be asked'
-  const message = `At the standby ${place} sessions of ${what}: ${names.slice(0, 10).join(', ')}.`
-  return { code: 'OpenSession', target: place, message }
+  return open
+    .filter(({ pid, left }) => pid !== undefined || left !== undefined)
+    .map(({ role, name, pid }) => {
+      const what = `of ${nameRole(name, role)}, which is no longer exempt, may hold raw rows of open cursors`
+      const message =
+        pid === undefined
+          ? `Sessions at standbys ${what}, and go on.`
+          : `Session ${pid} ${what}, and goes on. Run: SELECT pg_terminate_backend(${pid}).`
+      return { code: 'OpenSession', target: name, message }
+    })
 }

@@ -1,8 +1,8 @@
 import type { Database } from '../db/database.ts'
 import { isSamePlace, type Place } from '../db/database-url.ts'
-import type { OpenEntry } from './open-sessions.ts'
+import { isRole, type OpenEntry } from './open-sessions.ts'
 import { AskedServer, askReplayed, type Mark, readMark } from './replay.ts'
-import { type LostLogin, type VisitedServer, visitServer } from './visit-server.ts'
+import { type Loss, type VisitedServer, visitServer } from './visit-server.ts'
 
 /** The servers of a binding. */
 interface Servers {
@@ -48,20 +48,16 @@ const mostLagMs = 5_000
 const loginWaitMs = 1_000
 const pollMs = 25
 
-/** What is to be over at the servers of a binding before a turn is. */
-interface Losses {
-  /** Of the records: another one after every change of masks, of whichever node. */
-  readonly version: string
-  readonly open: readonly OpenEntry[]
-  readonly logins: readonly LostLogin[]
+/** A login role that lost something, and an end of the primary's log behind that. */
+export interface LostLogin {
+  readonly oid: number
+  readonly left: string
 }
 
-interface Settled {
+/** Roles whose sessions are to end. */
+interface Losing {
   readonly open: readonly OpenEntry[]
-  /** Why changes are pending. */
-  readonly pending: readonly string[]
-  /** No session has what login roles lost. */
-  readonly isOver: boolean
+  readonly logins: readonly LostLogin[]
 }
 
 /**
@@ -87,7 +83,7 @@ export class Standbys {
   ): Promise<{ readonly place: Place; readonly standing: string } | undefined> {
     const primary = await this.#needs.open(databaseId)
     const target = this.#needs.targetOf(databaseId)
-    if (!target?.standbyPlaces.length || !primary) return undefined
+    if (!target || !hasStandbys(target) || !primary) return undefined
     // The standing comes first: a change after it is noticed by its text, one before it is replayed.
     const standing = (await this.#needs.readStandings(primary, [role])).get(role)
     if (standing === undefined) return undefined
@@ -117,31 +113,42 @@ export class Standbys {
     return { standings, close: judged.flat() }
   }
 
-  /** Waits for the replay of changes, and ends the sessions that have what roles lost, at every server of the binding. */
-  async settle(databaseId: string, primary: Database, { version, open, logins }: Losses): Promise<Settled> {
+  /**
+   * Waits for the replay of changes, and ends the sessions that have what roles lost, at every server of the binding.
+   * Returns what is left to do, and why changes are pending. `version`: of the records, another one after every change.
+   */
+  async settle(
+    databaseId: string,
+    primary: Database,
+    version: string,
+    { open, logins }: Losing,
+  ): Promise<Losing & { readonly pending: readonly string[] }> {
     const target = this.#needs.targetOf(databaseId)
     // The primary of one host is not known by its place.
     const at = primary.primary()
-    const serving = listStandbys(target)
-    if (!target || !at || serving.length + logins.length === 0) return { open, pending: [], isOver: true }
+    const isServing = hasStandbys(target)
+    if (!target || !at || !(isServing || logins.length > 0)) return { open, logins: [], pending: [] }
     const mark = await readMark(primary)
     const known = this.#changes.get(databaseId)
     const last = known?.version === version ? known : { version, lsn: mark.lsn }
     this.#changes.set(databaseId, last)
+    const marked = open.map((one) => (isRole(one) && !one.isSeen ? { left: mark.lsn, ...one } : one))
+    const raw = marked.flatMap(({ role, left }) => (left ? [{ role, left, scope: 'here' as const }] : []))
+    const lost = logins.map(({ oid, left }) => ({ role: oid, left, scope: 'everywhere' as const }))
     const visits = await Promise.all(
       target.places.map((place) => {
-        const follower = this.#follow(databaseId, target, place)
-        const own = open.filter((entry) => entry.place === follower.name)
-        if (isSamePlace(at, place))
-          return visitServer(follower, { mark, change: null, open: own, logins: [] })
-        const change = serving.includes(follower.name) ? last.lsn : null
-        return visitServer(follower, { mark, change, open: own, logins })
+        const isPrimary = isSamePlace(at, place)
+        const change = isServing && !isPrimary ? last.lsn : null
+        const losses = [...raw, ...(isPrimary ? [] : lost)]
+        return visitServer(this.#follow(databaseId, target, place), { mark, change, losses })
       }),
     )
+    const goesOn = (oid: number, scope: Loss['scope']) =>
+      visits.some(({ left }) => left.some((one) => one.role === oid && one.scope === scope))
     return {
-      open: [...open.filter(({ place }) => place === undefined), ...visits.flatMap((one) => one.open)],
+      open: marked.filter(({ role, left }) => left === undefined || goesOn(role, 'here')),
+      logins: logins.filter(({ oid }) => goesOn(oid, 'everywhere')),
       pending: visits.flatMap(({ pending }) => pending),
-      isOver: visits.every(({ isOver }) => isOver),
     }
   }
 
@@ -157,7 +164,7 @@ export class Standbys {
     const database = target.connectTo(place)
     const follower: Follower = {
       ...{ key: target.key, name: nameOf(place), database, server: new AskedServer(database) },
-      ...{ done: new Set(), mark: null, caughtUpAt: Number.NEGATIVE_INFINITY },
+      ...{ open: new Map(), mark: null, caughtUpAt: Number.NEGATIVE_INFINITY },
     }
     this.#followers.set(key, follower)
     return follower
@@ -183,8 +190,8 @@ async function awaitReplay(follower: Follower, mark: Mark): Promise<boolean> {
   }
 }
 
-/** The servers of a binding that may serve sessions, as host:port. */
-export const listStandbys = (target: Servers | undefined) => (target?.standbyPlaces ?? []).map(nameOf)
+/** Other servers than the primary serve sessions. */
+export const hasStandbys = (target: Servers | undefined) => (target?.standbyPlaces.length ?? 0) > 0
 
 const nameOf = ({ host, port }: Place) => `${host}:${port}`
 

@@ -1,13 +1,13 @@
 import type { Sql } from '../db/sql.ts'
-import { endSessions } from './end-sessions.ts'
-import { isRole, listed, type OpenEntry } from './open-sessions.ts'
+import { endSessions, type Session } from './end-sessions.ts'
 import { type AskedServer, type Mark, readPosition } from './replay.ts'
 
-/** A login role that lost something. */
-export interface LostLogin {
-  readonly oid: number
-  /** A server that has replayed so far shows the loss. */
+/** What a role lost: an exemption in the database, or rights of a login role, which it has everywhere. */
+export interface Loss {
+  readonly role: number
+  /** A server that has replayed so far shows it. */
   readonly left: string
+  readonly scope: 'here' | 'everywhere'
 }
 
 /** A server that a binding lists. */
@@ -15,8 +15,8 @@ export interface VisitedServer {
   /** `127.0.0.1:5432` */
   readonly name: string
   readonly server: AskedServer
-  /** Losses after which sessions have ended there: later sessions have nothing that was lost. */
-  readonly done: Set<string>
+  /** By loss, the sessions that go on: later ones have nothing that was lost. */
+  readonly open: Map<string, readonly Session[]>
 }
 
 interface Task {
@@ -24,14 +24,13 @@ interface Task {
   readonly mark: Mark
   /** A standby that has replayed so far has the masks of now. Null: it serves no sessions. */
   readonly change: string | null
-  readonly open: readonly OpenEntry[]
-  readonly logins: readonly LostLogin[]
+  readonly losses: readonly Loss[]
 }
 
 interface Visit {
-  readonly open: readonly OpenEntry[]
+  /** Losses after which sessions may go on. */
+  readonly left: readonly Loss[]
   readonly pending: readonly string[]
-  readonly isOver: boolean
 }
 
 /** The next turn waits so long for a standby of this one. */
@@ -46,70 +45,68 @@ const endingMs = 5_000
  * sessions end all the time; those that start, after the replay alone: before, a slow server would lose them at each
  * turn, whatever their role.
  */
-export async function visitServer({ name, server, done }: VisitedServer, task: Task): Promise<Visit> {
-  const { mark, change, open, logins } = task
-  if (logins.length === 0) done.clear()
-  if (change === null && open.length + logins.length === 0) return { open, pending: [], isOver: true }
-  const ends = [change ?? mark.lsn, ...logins.map(({ left }) => left)]
+export async function visitServer({ name, server, open }: VisitedServer, task: Task): Promise<Visit> {
+  const { mark, change, losses } = task
+  if (losses.length === 0) open.clear()
+  if (change === null && losses.length === 0) return { left: [], pending: [] }
+  const ends = [change ?? mark.lsn, ...losses.map(({ left }) => left)]
   for (const until = performance.now() + replayWaitMs; ; await pause()) {
     const seen = await server.ask((sql) => readPosition(sql, mark, ends))
-    if (!seen) return leave(name, task, server.isSilent)
+    if (!seen) return leave(name, losses, server.isSilent)
     // OIDs are those of other roles.
-    if (!seen.isSame) return { open, pending: [], isOver: true }
+    if (!seen.isSame) return { left: [], pending: [] }
     const [hasMasks, ...has] = seen.replayed
     // One that is not current, or no standby, serves no sessions.
     const isBehind = change !== null && seen.isStandby && seen.isCurrent && !hasMasks
-    const keyOf = ({ oid, left }: LostLogin) => `${seen.started} ${oid} ${left}`
-    const late = logins.filter((_, at) => !has[at])
-    const ready = logins.filter((one, at) => has[at] && !done.has(keyOf(one)))
-    const end = (sql: Sql) => Promise.all([endRaw(sql, open, isBehind), endLost(sql, late, ready)])
-    const ended = await server.ask(end, endingMs)
-    if (!ended) return leave(name, task, server.isSilent)
-    const [raw, pids] = ended
-    for (const login of late) done.delete(keyOf(login))
-    if (pids.length === 0) for (const login of ready) done.add(keyOf(login))
-    const lacks = late.length > 0 ? 'that login roles lost rights' : isBehind && 'the last change of masks'
+    const known = losses.map((one, at) => ({ ...one, key: keyOf(seen.started, one), isLate: !has[at] }))
+    for (const { key, isLate } of known) if (isLate) open.delete(key)
+    const pids = await server.ask(
+      async (sql) => [
+        ...(await endIn(sql, 'here', known, open)),
+        ...(await endIn(sql, 'everywhere', known, open)),
+      ],
+      endingMs,
+    )
+    if (!pids) return leave(name, losses, server.isSilent)
+    const isLate = known.some((one) => one.isLate)
+    const lacks = isLate ? 'that roles lost rights' : isBehind && 'the last change of masks'
     if (!lacks || performance.now() > until)
       return {
-        open: raw.map((one) => ({ ...one, place: name })),
+        left: losses.filter((one) => open.get(keyOf(seen.started, one))?.length !== 0),
         pending: lacks ? [describeFault(name, `has not replayed ${lacks}`)] : describeOpen(name, pids),
-        isOver: late.length + pids.length === 0,
       }
   }
 }
 
-/** Returns what is left to do. */
-async function endRaw(
-  sql: Sql,
-  entries: readonly OpenEntry[],
-  isBehind: boolean,
-): Promise<readonly OpenEntry[]> {
-  const roles = entries.filter(isRole)
-  const { open } = await endSessions(sql, {
-    roles: roles.map(({ role }) => role),
-    ...{ sessions: entries.flatMap(listed), scope: 'here', endsStarting: !isBehind },
-  })
-  return [...(isBehind ? roles : []), ...open]
-}
+const keyOf = (started: string, { role, left, scope }: Loss) => [started, role, left, scope].join(' ')
+
+type KnownLoss = Loss & { readonly key: string; readonly isLate: boolean }
 
 /** Returns the process ids of those that go on. */
-async function endLost(
+async function endIn(
   sql: Sql,
-  late: readonly LostLogin[],
-  ready: readonly LostLogin[],
+  scope: Loss['scope'],
+  losses: readonly KnownLoss[],
+  open: VisitedServer['open'],
 ): Promise<readonly number[]> {
-  const roles = [...late, ...ready].map(({ oid }) => oid)
-  const { open, starting } = await endSessions(sql, {
-    ...{ roles, scope: 'everywhere', endsStarting: ready.length > 0 },
-  })
-  return [...new Set([...open.map(({ pid }) => pid), ...starting])]
+  const own = losses.filter((one) => one.scope === scope)
+  const due = own.filter(({ key }) => !open.has(key))
+  const sessions = own.flatMap(({ key }) => open.get(key) ?? [])
+  const endsStarting = due.some(({ isLate }) => !isLate)
+  const ended = await endSessions(sql, { roles: due.map(({ role }) => role), sessions, scope, endsStarting })
+  for (const { key, role, isLate } of own)
+    if (!isLate && (open.has(key) || ended.starting.length === 0))
+      open.set(
+        key,
+        ended.open.filter((one) => one.role === role),
+      )
+  return [...ended.open.map(({ pid }) => pid), ...ended.starting]
 }
 
 /** One that cannot be asked serves no sessions of the gateway. Clients that connect to it are not in our hands. */
-function leave(name: string, { open, logins }: Task, isSilent: boolean): Visit {
+function leave(name: string, left: readonly Loss[], isSilent: boolean): Visit {
   const fault = isSilent ? 'does not answer, and may not have replayed the last change' : 'cannot be asked'
-  const pending = isSilent || logins.length > 0 ? [describeFault(name, fault)] : []
-  return { open, pending, isOver: logins.length === 0 }
+  return { left, pending: isSilent || left.length > 0 ? [describeFault(name, fault)] : [] }
 }
 
 function describeFault(name: string, fault: string): string {
@@ -123,7 +120,7 @@ function describeOpen(name: string, pids: readonly number[]): string[] {
   const ends = pids.slice(0, 10).map((pid) => `pg_terminate_backend(${pid})`)
   const way = 'The role of the binding ends them as a member of pg_signal_backend'
   return [
-    `At the standby ${name} sessions of login roles that lost rights go on. ${way}; or run there: SELECT ${ends.join(', ')}.`,
+    `At the standby ${name} sessions of roles that lost rights go on. ${way}; or run there: SELECT ${ends.join(', ')}.`,
   ]
 }
 

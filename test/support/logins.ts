@@ -67,7 +67,7 @@ export function createTestLogins(database: Database, options: TestLoginsOptions 
       logins.prepare(database, databaseId, principalId, options),
     settle: async () => {
       const settled = await logins.settle(database, databaseId)
-      await logins.finish(database, databaseId, settled, true)
+      await logins.finish(database, databaseId, settled, [])
       return settled
     },
   }

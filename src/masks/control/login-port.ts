@@ -2,7 +2,7 @@ import type { LoginAccess, PreparedLogin } from '../../contracts/login.ts'
 import type { Note } from '../../contracts/note.ts'
 import type { Database } from '../../db/database.ts'
 import type { Sql } from '../../db/sql.ts'
-import type { LostLogin } from '../../sessions/visit-server.ts'
+import type { LostLogin } from '../../sessions/standbys.ts'
 
 export interface Login extends LoginAccess {
   readonly oid: number
@@ -56,10 +56,15 @@ export interface LoginKeeper {
   /** All login roles of a database. Sessions of those that lost something are ended at the primary. */
   settle(database: Database, databaseId: string): Promise<SettledLogins>
   /**
-   * After the masks, which may have given them something: takes away roles that have nothing left. `isOver`: the
-   * sessions of those that lost something have ended at the other servers, too.
+   * After the masks, which may have given them something: takes away roles that have nothing left. `left`: those of
+   * which sessions may go on at other servers.
    */
-  finish(database: Database, databaseId: string, settled: SettledLogins, isOver: boolean): Promise<void>
+  finish(
+    database: Database,
+    databaseId: string,
+    settled: SettledLogins,
+    left: readonly LostLogin[],
+  ): Promise<void>
   /** Lists the login roles and their principals, without a change. */
   list(sql: Sql, databaseId: string): Promise<readonly KnownLogin[]>
 }

@@ -10,7 +10,7 @@ import { sqlstate } from '../../kernel/sqlstate.ts'
 import { NameHeld } from '../../sessions/holder.ts'
 import { findLockHolders, type Obstructed, SessionsInTheWay } from '../../sessions/in-the-way.ts'
 import { noteOpen } from '../../sessions/open-sessions.ts'
-import { listStandbys, type Standbys } from '../../sessions/standbys.ts'
+import { hasStandbys, type Standbys } from '../../sessions/standbys.ts'
 import { mayPass } from '../apply/outcomes.ts'
 import type { Policy, Target } from '../policy.ts'
 import { listExemptNames } from '../read/snapshot.ts'
@@ -206,9 +206,9 @@ export class Turns {
 
   /** Ends sessions that hold raw rows. Returns those that stay. */
   #endRaw({ database, databaseId, settled }: Turn, result: TurnResult, isAllClosed: boolean) {
-    const standbys = listStandbys(this.#parts.connections.targetOf(databaseId))
+    const isServing = hasStandbys(this.#parts.connections.targetOf(databaseId))
     const logins = settled.logins.map(({ oid }) => oid)
-    return endRawSessions({ database, logins, standbys }, result, isAllClosed)
+    return endRawSessions({ database, logins, hasStandbys: isServing }, result, isAllClosed)
   }
 
   /** Ends sessions, compares standbys, and writes the state. */
@@ -221,10 +221,11 @@ export class Turns {
     if (ended > 0) this.#parts.audit(databaseId)
     const isCut = unfinished.some(({ sqlstate: code }) => code === sqlstate.programLimitExceeded)
     if (isCut) this.#parts.auditAfter(databaseId, portionMs)
-    const losses = { version: result.version, open: here, logins: settled.left }
-    const { open, pending: waits, isOver } = await standbys.settle(databaseId, database, losses)
+    const losing = { open: here, logins: settled.left }
+    const left = await standbys.settle(databaseId, database, result.version, losing)
+    const { open, pending: waits } = left
     await replaceOpen(database.sql, snapshot.guard.schema, here, open)
-    await logins.finish(database, databaseId, settled, isOver)
+    await logins.finish(database, databaseId, settled, left.logins)
     const strangers = database.strangers()
     const more = [...settled.notes, ...noteOpen(open)]
     const turned = { result, blockers, notes: more, waits, strangers, stored }

@@ -41,7 +41,7 @@ forEachCluster((cluster) => {
     }
     /** As an audit does it, on whatever node: nothing is kept in the node. */
     const audit = async () => {
-      const place = { database: binding, logins: [], standbys: [] }
+      const place = { database: binding, logins: [], hasStandbys: false }
       const notes = noteOpen(await endRawSessions(place, await mask(...exempt), true))
       return notes.map(({ target: role, message }) => [role, Number(/^Session (\d+)/.exec(message)?.[1])])
     }

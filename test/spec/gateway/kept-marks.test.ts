@@ -78,7 +78,7 @@ forEachCluster((cluster) => {
         const node = directory.createNode(async () => {
           await run(`begin; revoke "${doctors}" from "${role}"; ${mark(true)}; commit`)
         })
-        await node.finish(target.database, databaseId, { ...noLogins, left: [{ oid, left: '0/1' }] }, true)
+        await node.finish(target.database, databaseId, { ...noLogins, left: [{ oid, left: '0/1' }] }, [])
         assert.ok(await isEnding(), 'the mark of a loss after the look')
       },
     )
@@ -129,7 +129,7 @@ forEachCluster((cluster) => {
           await session.close()
           await other.end()
           directory.remove(ana)
-          await node.finish(target.database, databaseId, await node.settle(target.database, databaseId), true)
+          await node.finish(target.database, databaseId, await node.settle(target.database, databaseId), [])
           assert.deepEqual(await run(`select from pg_roles where oid = ${oid}`), [])
         }
       },

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { after, before, describe } from 'node:test'
 import pg from 'pg'
 import { type Database, openDatabase } from '../../../src/db/database.ts'
-import { AskedServer, readMark } from '../../../src/sessions/replay.ts'
+import { AskedServer, type Mark, readMark } from '../../../src/sessions/replay.ts'
 import { visitServer } from '../../../src/sessions/visit-server.ts'
 import { NetworkLink } from '../../cluster/proxy.ts'
 import { useBoundPair } from '../../support/bound-pair.ts'
@@ -94,26 +94,27 @@ describe('sessions of login roles at standbys', () => {
   const pidOf = async (client: pg.Client): Promise<number> =>
     (await client.query('select pg_backend_pid() as pid')).rows[0].pid
 
-  type Task = Parameters<typeof visitServer>[1]
+  const goesOn = (pid: number) => `run there: SELECT pg_terminate_backend(${pid}).`
+  const behind = /has not replayed that roles lost rights/
 
-  /** Why something is pending; empty: nothing is. */
-  async function askServer(database: Database, done: Set<string>, task: Pick<Task, 'mark' | 'logins'>) {
-    const server = { name: 'standby:1', server: new AskedServer(database), done }
-    return (await visitServer(server, { change: null, open: [], ...task })).pending.join(' ')
+  /** Ends sessions of a role at a server as one node does, as if it had lost something by then. */
+  function visitFor(role: number, scope: 'here' | 'everywhere') {
+    const open = new Map()
+    return async (database: Database, mark: Mark, left: string) => {
+      const server = { name: 'standby:1', server: new AskedServer(database), open }
+      return await visitServer(server, { mark, change: null, losses: [{ role, left, scope }] })
+    }
   }
 
-  const goesOn = (pid: number) => `run there: SELECT pg_terminate_backend(${pid}).`
-  const behind = /has not replayed that login roles lost rights/
-
-  /** Ends the sessions of a person at a server as one node does, as if the login role had lost something now. */
+  /** The same for a login role that has lost something now. */
   async function askFor({ user }: { readonly user: string }) {
     const [login] = await primary.sql<{ oid: number }[]>`
       select oid::int8 as oid from pg_roles where rolname = ${user}`
     const mark = await readMark(primary)
-    const logins = [{ oid: login?.oid ?? 0, left: mark.lsn }]
-    const done = new Set<string>()
-    const ask = (database: Database, primaryMark = mark) =>
-      askServer(database, done, { mark: primaryMark, logins })
+    const visit = visitFor(Number(login?.oid), 'everywhere')
+    /** Why something is pending; empty: nothing is. */
+    const ask = async (database: Database, primaryMark = mark) =>
+      (await visit(database, primaryMark, mark.lsn)).pending.join(' ')
     return { ask, mark }
   }
 
@@ -152,7 +153,7 @@ describe('sessions of login roles at standbys', () => {
         await noor.unmap()
         const { state, reason } = await stateOf(db)
         assert.deepEqual([state, await noor.exists()], ['Pending', true])
-        assert.match(reason, /The standby 127\.0\.0\.1:\d+ has not replayed that login roles lost rights/)
+        assert.match(reason, /The standby 127\.0\.0\.1:\d+ has not replayed that roles lost rights/)
         assert.equal(await isOver(before), true)
         // The standby still takes the password and the membership.
         await noor.connect()
@@ -190,19 +191,11 @@ describe('sessions of login roles at standbys', () => {
     async () => {
       const noor = await bringPerson(db, 'standby_readers')
       const session = await noor.connect()
-      const [login] = await primary.sql<{ oid: number; pid: number }[]>`
-        select oid::int8 as oid from pg_roles where rolname = ${noor.user}`
-      const { rows } = await session.query('select pg_backend_pid() as pid')
-      const mark = await readMark(primary)
-      const logins = [{ oid: login?.oid ?? 0, left: mark.lsn }]
-      const url = `postgres://standby_plain:secret@127.0.0.1:${pair().standby.port}/people`
-      const plain = openDatabase({ url, poolSize: 1, searchPath: 'public' })
-      const ask = (database: Database, primaryMark = mark) =>
-        askServer(database, new Set(), { mark: primaryMark, logins })
+      const pid = await pidOf(session)
+      const { ask, mark } = await askFor(noor)
+      const plain = openDatabase({ url: plainUrl('people'), poolSize: 1, searchPath: 'public' })
       try {
-        await waitUntil('the standby has replayed', async () =>
-          (await ask(plain)).endsWith(goesOn(rows[0].pid)),
-        )
+        await waitUntil('the standby has replayed', async () => (await ask(plain)).endsWith(goesOn(pid)))
         // The numbers of roles are those of another cluster.
         assert.equal(await ask(standby, { ...mark, system: '1' }), '')
         assert.equal(await isOver(session), false)
@@ -293,18 +286,15 @@ describe('sessions of login roles at standbys', () => {
     'ENF-438',
     'A session that PostgreSQL is still starting when a role loses its exemption, and a second later still,…',
     async () => {
-      const name = 'standby_auditors'
-      const [{ role } = {}] = await primary.sql<{ role: number }[]>`
-        select oid::int8 as role from pg_roles where rolname = ${name}`
-      const open = [{ role: Number(role), name, place: 'standby:1' }]
-      const server = { name: 'standby:1', server: new AskedServer(standby), done: new Set<string>() }
-      const visit = async (change: string) =>
-        (await visitServer(server, { mark: await readMark(primary), change, open, logins: [] })).open
+      const [auditors] = await primary.sql<{ oid: number }[]>`
+        select oid::int8 as oid from pg_roles where rolname = 'standby_auditors'`
+      const visit = visitFor(Number(auditors?.oid), 'here')
+      const settle = async (left: string) => await visit(standby, await readMark(primary), left)
       await using unknown = await openDelayed(standby, plainUrl('people'), '-W 300')
       // Before the replay a slow server would lose all that start, at each turn.
-      assert.deepEqual(await visit('FFFFFFFF/0'), open)
+      assert.match((await settle('FFFFFFFF/0')).pending.join(), behind)
       assert.equal(await unknown.isOpen(), true)
-      assert.deepEqual(await visit('0/1'), [])
+      assert.deepEqual(await settle('0/1'), { left: [], pending: [] })
       assert.equal(await unknown.isOpen(), false)
     },
   )
