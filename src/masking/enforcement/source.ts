@@ -217,17 +217,6 @@ export function createEnforcementSource(options: SourceOptions) {
             select tenant_id as "tenantId" from masked_database where id = ${databaseId}`
           return nameBound(sql, row?.tenantId ?? '', owner)
         },
-        async hasRival(by: 'address' | 'name') {
-          const rows = await sql`
-            select from masked_database own join masked_database other on other.id <> own.id
-              and other.binding ->> 'database' = own.binding ->> 'database'
-            where own.id = ${databaseId} and other.policy_state = 'Enabled' and other.binding_reached_at is not null
-              and exists (select from masking_rule r where r.database_id = other.id)
-              and (${by === 'name'} or (lower((other.binding ->> 'host') collate "C") = lower((own.binding ->> 'host') collate "C")
-                and other.binding -> 'port' = own.binding -> 'port'))
-            limit 1`
-          return rows.length > 0
-        },
       }
     },
 

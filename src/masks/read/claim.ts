@@ -8,8 +8,6 @@ export interface Claimant {
   readonly databaseId: string
   /** The name of another bound database; null: this service has none of that id. */
   nameOwner(owner: string): Promise<string | null>
-  /** True when another bound database with rules has the same address, or just the same name. */
-  hasRival(by: 'address' | 'name'): Promise<boolean>
 }
 
 /** For an operator who knows that no service keeps these masks any more. */
@@ -39,13 +37,6 @@ export async function claim(
   if (guard && !hasRules && guard.owner !== null && guard.owner !== claimant.databaseId)
     throw new Unfit(
       'This database is a copy of a masked one, and has its masks. They stay until a rule of its own replaces them.',
-    )
-  if (guard && (await claimant.hasRival(hasRules ? 'address' : 'name')))
-    throw new Unfit(
-      [
-        'This database has masks, and rules of another database of this service may have made them; one database',
-        'can be bound once. Disable the policy of the one that is not meant, and unbind it.',
-      ].join(' '),
     )
   return writeOwner(schema, claimant.databaseId)
 }

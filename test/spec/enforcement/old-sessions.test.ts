@@ -25,7 +25,7 @@ forEachCluster((cluster) => {
       await reader.connect()
       const [first] = (await reader.query('select pg_backend_pid() as pid')).rows
       await reader.query('begin; declare old cursor for select mail from app.people')
-      const claimant = { databaseId: 'none', nameOwner: async () => null, hasRival: async () => false }
+      const claimant = { databaseId: 'none', nameOwner: async () => null }
       const { reading } = await findImpact(database, rules, claimant)
       const statement = `SELECT pg_terminate_backend(${first.pid})`
       assert.deepEqual(

@@ -16,7 +16,7 @@ forEachCluster((cluster) => {
       const mallory = await target.createRole('mallory')
       await database.sql.unsafe(`create schema masquerade_guard authorization "${mallory}";
         create table public.person (id int, mail text); grant select on public.person to "${mallory}"`)
-      const claimant = { databaseId: randomUUID(), nameOwner: async () => null, hasRival: async () => false }
+      const claimant = { databaseId: randomUUID(), nameOwner: async () => null }
       const wanted = policy([rule('public.person.mail')])
       await takeTurn(database, wanted, { claimant })
       // Other readers of the records find them.
