@@ -69,7 +69,6 @@ export const slowest: readonly string[] = [
   'test/spec/callers/admin-restore.test.ts',
   'test/spec/gateway/endings.test.ts',
   'test/unit/scripts/run-tests.test.ts',
-  'test/unit/masks/turn.test.ts',
 ]
 
 export function needsOwnProcess(file: string): boolean {

@@ -125,6 +125,25 @@ forEachCluster((cluster) => {
     )
 
     clause(
+      'ENF-194',
+      'An entry of the exempt list exempts the role that it named when a turn first looked at it. A role…',
+      async () => {
+        const ghost = target.role('ghost')
+        await exempt(ghost)
+        assert.deepEqual(await notesOf('ExemptsNothing'), [ghost])
+        await makeRole(ghost)
+        await turn()
+        await isDenied()
+        assert.deepEqual(await notesOf('ExemptNameTaken'), [ghost])
+        await exempt()
+        await exempt(ghost)
+        await sees()
+        assert.deepEqual(await notesOf('ExemptNameTaken'), [])
+        await exempt()
+      },
+    )
+
+    clause(
       'ENF-327',
       'An entry that is removed from the exempt list and added again counts as a new one (ENF-194), also where…',
       async () => {
