@@ -4,7 +4,6 @@ export interface Note {
     | 'ColumnMissing'
     | 'ColumnRenamed'
     | 'ExemptNameTaken'
-    | 'ExemptsNoRole'
     | 'ExemptsNothing'
     | 'FunctionDoesNotFit'
     | 'LoginRole'

@@ -171,8 +171,6 @@ export interface Exempt {
   readonly named: ReadonlySet<Oid>
   /** Entries that name no role. */
   readonly unknown: readonly string[]
-  /** Entries that name an object of the directory, while a role that is not exempt has the same name. */
-  readonly namesakes: readonly string[]
 }
 
 /** The part of a database that a turn looks at, at one moment. */

@@ -29,9 +29,7 @@ export interface Policy {
   readonly rules: readonly Rule[]
   /** Database roles whose members see raw values; `public` stands for all roles. */
   readonly exemptRoles: readonly string[]
-  /** Entries of the exempt list that name an object of the directory, and therefore no role. */
-  readonly namedEntries?: readonly string[]
-  /** Entries that exempt nothing, because a role took the name later that a masked role may have created. */
+  /** Entries that do not exempt the role of their name: they named another one, none or an object of the directory. */
   readonly takenNames?: readonly string[]
   /**
    * The OIDs of the roles that entries and names of login roles were judged by. Null: there was none, so that none is

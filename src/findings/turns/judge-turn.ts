@@ -124,6 +124,8 @@ const describeEnd = (blockers: readonly Blocker[]) =>
 
 /** Notes that each turn has all of; the others are about the relations that it looked at. */
 const complete: ReadonlySet<Note['code']> = new Set([
+  'ExemptNameTaken',
+  'ExemptsNothing',
   'LoginRole',
   'MappedRole',
   'OpenSession',

@@ -6,6 +6,7 @@ import type { Holder } from '../../sessions/holder.ts'
 import type { Oid, Snapshot, Statement } from '../model.ts'
 import { noTwin } from '../plan/describe.ts'
 import type { Group, MaskedRelation, Unfinished } from '../plan/model.ts'
+import { dropTwin } from '../plan/open-twin.ts'
 import type { Plan } from '../plan/plan.ts'
 import { refused } from '../plan/write-twins.ts'
 import { apply } from './apply.ts'
@@ -37,7 +38,7 @@ const momentMs = 5
 /** Openings of a turn end after so long: other changes wait for it. */
 const openingMs = 3_000
 
-/** Savepoints cost round trips: so many closings share one until one of them fails. */
+/** Savepoints cost round trips: so many closings share one, unless one of them fails. */
 const mostTogether = 25
 
 /** Closes each relation, one that fails holds up no other. `insists`: on these alone, sessions in the way are ended. */
@@ -49,30 +50,23 @@ export async function closeEach(run: Run, insists?: ReadonlySet<Oid>): Promise<D
     .filter(({ statements }) => statements.length > 0)
   const change = await startChanges(run, insists ? insistent : usual, true)
   const [steps, unfinished]: [Statement[], Unfinished[]] = [[], []]
-  for (let from = 0; from < groups.length; from += mostTogether) {
-    const some = groups.slice(from, from + mostTogether)
-    const all = some.flatMap(({ statements }) => statements)
-    const isTogether = some.length > 1 && unfinished.length === 0
-    if (
-      isTogether &&
-      (await change(
-        all,
-        some.map(({ group }) => group),
-      )) === null
-    ) {
-      steps.push(...all)
-      continue
-    }
-    for (const { group, statements } of some) {
-      const error = await change(statements, [group])
-      if (error === null) steps.push(...statements)
-      else {
+  const closeSome = async (some: typeof groups): Promise<void> => {
+    const statements = some.flatMap((one) => one.statements)
+    const error = await change(
+      statements,
+      some.map(({ group }) => group),
+    )
+    if (error === null) steps.push(...statements)
+    else if (some.length > 1) for (const one of some) await closeSome([one])
+    else
+      for (const { group } of some) {
         unfinished.push(describe(run, group, error, false))
         // A lock on the relation is none on its twin, which may show what is hidden now.
         if (group.closeTwin.length > 0) await change(group.closeTwin, [])
       }
-    }
   }
+  for (let from = 0; from < groups.length; from += mostTogether)
+    await closeSome(groups.slice(from, from + mostTogether))
   return { steps, unfinished, notes: [] }
 }
 
@@ -100,8 +94,9 @@ export async function openEach(run: Run): Promise<Done> {
       steps.push(...group.open)
       continue
     }
-    if (own && isRefused(error) && (await change(group.refuse, [])) === null) {
-      steps.push(...group.refuse)
+    const dropped = own?.twin && isRefused(error) ? dropTwin(run.snapshot, own, own.twin.basis) : []
+    if (own && dropped.length > 0 && (await change(dropped, [])) === null) {
+      steps.push(...dropped)
       notes.push(noTwin(own.relation, refused))
       continue
     }
@@ -164,11 +159,11 @@ async function startChanges(
 
 function describe(
   { takeHolders }: Run,
-  { target, key, waitsFor }: Group,
+  { target, key, needs }: Group,
   error: unknown,
   isClosed: boolean,
 ): Unfinished {
-  const oids = [...(typeof key === 'string' ? [] : [key]), ...waitsFor]
+  const oids = typeof key === 'string' ? [] : [key, ...needs].filter((one) => typeof one !== 'string')
   const reason = error instanceof Error ? error.message : ''
   const holders = error instanceof Blocked && error.holders.length > 0 ? error.holders : takeHolders()
   return { target, oids, sqlstate: sqlstateOf(error), reason, holders, isClosed }

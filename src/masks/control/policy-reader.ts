@@ -56,9 +56,10 @@ export class PolicyReader {
     proposed?: Proposal,
   ): Promise<Policy> {
     const { source, states } = this.#options
-    const { exemptPrincipals, exemptRecords, ...stored } = await source.readPolicy(databaseId, proposed)
+    const read = await source.readPolicy(databaseId, proposed)
+    const { exemptPrincipals, exemptRecords, namedEntries: _, ...stored } = read
     const store = states.exemptRolesOf(databaseId)
-    const policy = { ...stored, ...(await judgeExempt(sql, store, exemptRecords, stored, !proposed)) }
+    const policy = { ...stored, ...(await judgeExempt(sql, store, exemptRecords, read, !proposed)) }
     if (exemptPrincipals.length === 0) return policy
     const settled = settledLogins?.logins ?? (await this.#options.logins.list(sql, databaseId))
     const exempt = new Set(exemptPrincipals)

@@ -1,9 +1,9 @@
 import type { Policy, Proposal } from '../policy.ts'
 import type { Claimant } from '../read/claim.ts'
-import type { StoredRole } from '../read/judge-exempt.ts'
+import type { NamedEntries, StoredRole } from '../read/judge-exempt.ts'
 import type { BoundTarget } from './connections.ts'
 
-export interface StoredPolicy extends Policy {
+export interface StoredPolicy extends Policy, NamedEntries {
   readonly exemptPrincipals: readonly string[]
   /** About entries of the exempt list, as they were when the list was read. */
   readonly exemptRecords: readonly StoredRole[]

@@ -275,8 +275,7 @@ function isDrift(
  * them.
  */
 function changedTables(before: Policy, after: Policy): Target[] | undefined {
-  const readRest = ({ exemptRoles, namedEntries, suspended }: Policy) =>
-    JSON.stringify([exemptRoles, namedEntries, suspended])
+  const readRest = ({ exemptRoles, suspended }: Policy) => JSON.stringify([exemptRoles, suspended])
   if (before.rules.length === 0 || after.rules.length === 0) return undefined
   if (readRest(before) !== readRest(after)) return undefined
   // Rules that were not read anew are the same objects.

@@ -15,10 +15,9 @@ export function describeAround(
   shown: ReadonlyMap<Oid, Shown>,
 ): Note[] {
   const isRuled = policy.rules.length > 0
-  const { unknown, namesakes } = snapshot.exempt
+  const { unknown } = snapshot.exempt
   return [
     ...(isRuled ? unknown.map(exemptsNothing) : []),
-    ...(isRuled ? namesakes.map(exemptsNoRole) : []),
     ...(policy.takenNames ?? []).map(exemptNameTaken),
     ...masked.flatMap(({ relation }) => (relation.rolePolicies === 'none' ? [] : rowSecurity(relation))),
     ...masked.flatMap(({ relation, twin }) =>
@@ -70,22 +69,14 @@ const exemptsNothing = (entry: string) =>
     'then remove the entry and add it again.',
   )
 
-/** The operator meant the object: a masked role may have created a role of the name beforehand. */
-const exemptsNoRole = (entry: string) =>
-  note(
-    'ExemptsNoRole',
-    entry,
-    `The exempt list names ${quoteIdentifier(entry)}, which is an object of the directory: the database role of the`,
-    'same name is not exempt. If it is meant to be, grant it a role of another name and exempt that one.',
-  )
-
 /** Another role may have created it to be exempt. */
 const exemptNameTaken = (entry: string) =>
   note(
     'ExemptNameTaken',
     entry,
-    `The role ${quoteIdentifier(entry)} has the name of an exempt entry, which named another role, no role or`,
-    'an object of the directory before. It is not exempt. If it is meant to be, remove the entry and add it again.',
+    `The role ${quoteIdentifier(entry)} has the name of an exempt entry, which named another role, no role or an`,
+    'object of the directory. The entry does not exempt it. If it is meant to, remove the entry and add it again;',
+    'instead of a role that has the name of an object of the directory, exempt one of another name.',
   )
 
 const targetOf = ({ schema, table, column }: Rule) => `${schema}.${table}.${column}`

@@ -20,7 +20,7 @@ export const formGroup = (
   open: readonly Statement[],
   more: Partial<Group> = {},
 ): Group => ({
-  ...{ key, target, open, close: [], closeTwin: [], refuse: [], waitsFor: [], needs: [] },
+  ...{ key, target, open, close: [], closeTwin: [], needs: [] },
   ...more,
 })
 

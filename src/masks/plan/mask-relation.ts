@@ -15,18 +15,12 @@ export function maskRelation(
   const { relation, twin, record, made } = wanted
   const { oid, reads } = relation
   const close = closeRelation(snapshot, wanted, readers)
-  const former = { oid, twin: record?.twin ?? null }
-  const opening = twin ? openTwin(snapshot, wanted, twin) : dropTwin(snapshot, former, made, wanted.refused)
-  const isOpened = record?.isOpened && close.length + opening.length === 0
-  const open =
-    twin && !isOpened
-      ? [...opening, ...say('its twin is as it is meant', writeOpened(snapshot.guard.schema, oid))]
-      : opening
-  return formGroup(oid, targetOf(relation, '').on, open, {
+  const opening = twin ? openTwin(snapshot, wanted, twin) : dropTwin(snapshot, wanted, wanted.refused)
+  const isOpened = !wanted.isKept || (record?.isOpened && close.length + opening.length === 0)
+  const opened = say('its twin is as it is meant', writeOpened(snapshot.guard.schema, oid))
+  return formGroup(oid, targetOf(relation, '').on, [...opening, ...(isOpened ? [] : opened)], {
     close,
     closeTwin: made && !wanted.isKept ? closeTwin(snapshot, oid, made) : [],
-    refuse: twin ? dropTwin(snapshot, former, made, twin.basis) : [],
-    waitsFor: reads,
     needs: twin ? [twin.owner, twin.schema, ...reads] : [],
   })
 }
@@ -60,7 +54,7 @@ const writePins = (pins: MaskRecord['pins']) =>
 /** The end of the twin alone where the binding cannot act for the owner of the relation, and of the mask. */
 export function release(snapshot: Snapshot, record: MaskRecord, relation: Relation | undefined): Group[] {
   const why = 'masking ends'
-  const dropped = dropTwin(snapshot, record, record.made)
+  const dropped = dropTwin(snapshot, { relation: record, record, made: record.made })
   const ended = say(why, forget(snapshot.guard.schema, record.oid))
   if (!relation) return [endGroup(record, relation, [...dropped, ...ended])]
   const before = recallBefore(relation, record, snapshot)

@@ -12,11 +12,7 @@ export interface Group {
   /** Where closings commit alone: the twin from before may show what is hidden now. */
   readonly closeTwin: readonly Statement[]
   readonly open: readonly Statement[]
-  /** Instead of the opening, where PostgreSQL refuses the twin. */
-  readonly refuse: readonly Statement[]
-  /** Relations on whose locks the opening waits. */
-  readonly waitsFor: readonly Oid[]
-  /** What the twin stands on: its role and schema, and relations that it reads. */
+  /** What the twin stands on: its role and schema, and relations that it reads, on whose locks it waits. */
   readonly needs: readonly (Oid | string)[]
 }
 

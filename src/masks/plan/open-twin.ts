@@ -1,5 +1,5 @@
 import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
-import type { Grant, MaskRecord, Oid, Relation, Snapshot, Statement } from '../model.ts'
+import type { Grant, Oid, Relation, Snapshot, Statement } from '../model.ts'
 import { actorOf, changeAcl, replaceAcl, say, targetOf, writeGrant } from './grant-statements.ts'
 import type { MaskedRelation, TwinPlan } from './model.ts'
 import { forgetTwinRule, writeNoTwin, writeTwin } from './write-records.ts'
@@ -7,15 +7,14 @@ import { isBarrier } from './write-twins.ts'
 
 const drop = ({ schema, name }: Relation) => `DROP VIEW IF EXISTS ${quoteQualified(schema, name)} CASCADE`
 
-/** `refused`: what PostgreSQL refused to make it from. */
+/** `refused`: what it cannot be made from. */
 export function dropTwin(
   { guard }: Snapshot,
-  record: Pick<MaskRecord, 'oid' | 'twin'>,
-  made: Relation | null,
+  { relation, record, made }: Pick<MaskedRelation, 'record' | 'made'> & { relation: { oid: Oid } },
   refused: string | null = null,
 ): Statement[] {
-  if (record.twin === null && refused === null) return []
-  const texts = [...(made ? [drop(made)] : []), writeNoTwin(guard.schema, record.oid, refused)]
+  if (!record?.twin && refused === null) return []
+  const texts = [...(made ? [drop(made)] : []), writeNoTwin(guard.schema, relation.oid, refused)]
   return say('a twin that is not wanted now', ...texts)
 }
 

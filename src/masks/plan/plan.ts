@@ -117,7 +117,7 @@ function maskAll(
     // with the rights of the former owner.
     const isMoved = record?.made ? !isAt(record.made, place) : false
     if (record && (isMoved || relation.acting === 'not'))
-      drops.push(endGroup(record, relation, dropTwin(snapshot, record, record.made)))
+      drops.push(endGroup(record, relation, dropTwin(snapshot, { relation, record, made: record.made })))
     if (relation.acting === 'not') {
       twinless.add(oid)
       continue

@@ -19,19 +19,7 @@ export function writeRecord(
 const update = (schema: string, oid: Oid, values: string) =>
   `UPDATE ${quoteQualified(schema, 'relation')} SET ${values} WHERE oid = ${oid}`
 
-export function writeTwin(schema: string, oid: Oid, twin: { schema: string; name: string; basis: string }) {
-  const name = quoteLiteral(quoteQualified(twin.schema, twin.name))
-  return update(
-    schema,
-    oid,
-    `twin_oid = ${name}::regclass, twin = ${json({ schema: twin.schema, name: twin.name })},
-    basis = ${quoteLiteral(twin.basis)}, updated_at = now(),
-    twin_rule = (SELECT w.oid || '/' || w.xmin FROM pg_rewrite w
-      WHERE w.ev_class = ${name}::regclass AND w.rulename = '_RETURN')`,
-  )
-}
-
-/** `refused`: what PostgreSQL refused to make it from. It is not tried again from the same for a while. */
+/** `refused`: what it cannot be made from, and is not tried again from for a while. */
 export const writeNoTwin = (schema: string, oid: Oid, refused: string | null) =>
   update(
     schema,
@@ -39,7 +27,20 @@ export const writeNoTwin = (schema: string, oid: Oid, refused: string | null) =>
     `twin_oid = NULL, twin = NULL, basis = ${refused === null ? 'NULL' : quoteLiteral(refused)}, updated_at = now()`,
   )
 
-/** Its twin has the grants of the record: what is missing there by the next turn was revoked by hand. */
+/** Commits with the grants on the twin: what is missing there by the next turn was revoked by hand. */
+export function writeTwin(schema: string, oid: Oid, twin: { schema: string; name: string; basis: string }) {
+  const name = quoteLiteral(quoteQualified(twin.schema, twin.name))
+  return update(
+    schema,
+    oid,
+    `twin_oid = ${name}::regclass, twin = ${json({ schema: twin.schema, name: twin.name })},
+    basis = ${quoteLiteral(twin.basis)}, updated_at = now(), opened_at = now(),
+    twin_rule = (SELECT w.oid || '/' || w.xmin FROM pg_rewrite w
+      WHERE w.ev_class = ${name}::regclass AND w.rulename = '_RETURN')`,
+  )
+}
+
+/** Of a twin that is kept. */
 export const writeOpened = (schema: string, oid: Oid) => update(schema, oid, 'opened_at = now()')
 
 /** The grants of a twin are not those that a turn left. */

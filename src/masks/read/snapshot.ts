@@ -57,17 +57,15 @@ export async function readSnapshot(
  */
 export async function readExempt(
   sql: Sql,
-  { exemptRoles, judgedRoles, namedEntries = [] }: Policy,
+  { exemptRoles, judgedRoles }: Policy,
   version: number,
 ): Promise<Exempt> {
-  if (exemptRoles.length + namedEntries.length === 0)
-    return { everybody: false, roles: new Set(), named: new Set(), unknown: [], namesakes: [] }
+  if (exemptRoles.length === 0) return { everybody: false, roles: new Set(), named: new Set(), unknown: [] }
   // An entry that was judged to be no role exempts none that takes the name: no role has the OID 0.
   const judged = exemptRoles.map((name) => (judgedRoles?.has(name) ? (judgedRoles.get(name) ?? 0) : null))
   // Since 16, a member with ADMIN alone may neither inherit nor take on the role, but grant it to itself.
   const isMember = version >= 160000 ? sql`(m.inherit_option or m.set_option)` : sql`true`
-  const [rows, others] = await Promise.all([
-    sql<{ oid: Oid | null; isNamed: boolean; entry: string | null }[]>`
+  const rows = await sql<{ oid: Oid | null; isNamed: boolean; entry: string | null }[]>`
       with recursive entry as (
         select e.name, r.oid from unnest(${[...exemptRoles]}::text[], ${judged}::int8[]) e(name, judged)
         left join pg_catalog.pg_roles r on r.rolname = e.name and (e.judged is null or e.judged = r.oid)
@@ -77,13 +75,7 @@ export async function readExempt(
         join pg_catalog.pg_auth_members m on m.roleid = exempt.oid and ${isMember}
       )
       select oid::int8 as oid, bool_or(named) as "isNamed", null as entry from exempt group by 1
-      union all select null, false, e.name from entry e where e.oid is null`,
-    namedEntries.length === 0
-      ? []
-      : sql<{ oid: Oid; name: string }[]>`
-          select oid::int8 as oid, rolname::text as name from pg_catalog.pg_roles
-          where rolname = any(${[...namedEntries]}::text[]) order by 2`,
-  ])
+      union all select null, false, e.name from entry e where e.oid is null`
   const unknown = rows.flatMap(({ entry }) => entry ?? [])
   // No role can be called "public", but one can be called "PUBLIC".
   const isEverybody = (name: string) => name.toLowerCase() === 'public'
@@ -93,7 +85,6 @@ export async function readExempt(
     roles,
     named: new Set(rows.flatMap(({ oid, isNamed }) => (oid !== null && isNamed ? [oid] : []))),
     unknown: unknown.filter((name) => !isEverybody(name)),
-    namesakes: others.filter(({ oid }) => !roles.has(oid)).map(({ name }) => name),
   }
 }
 

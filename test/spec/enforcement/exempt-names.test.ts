@@ -112,13 +112,13 @@ forEachCluster((cluster) => {
           await makeRole(name)
           await exempt(name)
           await isDenied(name)
-          assert.deepEqual(await notesOf('ExemptsNoRole'), [name])
+          assert.deepEqual(await notesOf('ExemptNameTaken'), [name])
         }
         const free = target.role('plain')
         await makeRole(free)
         await exempt(free)
         await sees()
-        assert.deepEqual(await notesOf('ExemptsNoRole'), [])
+        assert.deepEqual(await notesOf('ExemptNameTaken'), [])
         await exempt()
         await isDenied()
       },
