@@ -93,6 +93,8 @@ export const names = turnCases('any role, harm', ['ENF-47'], {
       where datname = current_database()), (select relowner from pg_class where oid = 'hr.client'::regclass)); end $$`),
     mask(both),
     victim.seesMasks('select mail from masked_hr.client'),
+    holds(`select not rolcanlogin from pg_roles r join pg_class c on c.relowner = r.oid
+      where c.oid = 'masked_hr.client'::regclass`),
   ],
 })
 

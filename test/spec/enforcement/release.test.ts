@@ -18,7 +18,7 @@ clause('ENF-118', 'What waits for a lock is tried again within a second of its r
     await inTheWay.clear('held', { sql, exempt: [], waiting })
     await holdsFor(1200, 'the lock is held', () => released.length === 0)
   })
-  await waitUntil('it is noticed', () => released.length > 0)
+  await waitUntil('it is noticed', () => released.length > 0, { withinMs: 1_000 })
   assert.deepEqual(released, ['held'])
   inTheWay.close()
 })
