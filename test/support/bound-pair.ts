@@ -1,7 +1,8 @@
 import { after, before } from 'node:test'
 import pg from 'pg'
-import { freshDatabase, useMasking } from './masking.ts'
+import { freshDatabase, policyUrl, useMasking } from './masking.ts'
 import { type StandbyPair, startStandby } from './standby.ts'
+import { waitUntil } from './wait-until.ts'
 
 /**
  * A service, and the database `people` on a primary with a standby that it can be bound to. The schema is run there before
@@ -54,6 +55,12 @@ export function useBoundPair({ schema, first }: { schema: string; first: 'primar
       }),
     /** A session of the role at the standby, past the gateway. */
     connectDirectly: (user: string) => open({ port: pair.standby.port, user, database: 'people' }),
+    /** Audits until the standbys are seen to show the masks. */
+    untilEnforced: () =>
+      waitUntil('the standbys show the masks', async () => {
+        await masking.service().database.sql`update enforcement_state set next_check_at = now()`
+        return (await masking.send('GET', `${policyUrl(db)}/enforcement`)).body.state === 'Enforced'
+      }),
     async readPort(client: pg.Client): Promise<number> {
       return Number((await client.query("select current_setting('port') as port")).rows[0].port)
     },

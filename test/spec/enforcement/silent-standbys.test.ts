@@ -4,7 +4,7 @@ import { NetworkLink } from '../../cluster/proxy.ts'
 import { useBoundPair } from '../../support/bound-pair.ts'
 import { clause } from '../../support/clause.ts'
 import { policyUrl } from '../../support/masking.ts'
-import { promised, waitUntil } from '../../support/wait-until.ts'
+import { promised } from '../../support/wait-until.ts'
 
 const schema = `
   create table public.customers (id int primary key, name text, email text, city text, phone text, fax text);
@@ -14,7 +14,10 @@ const schema = `
 const silent = /The standby 127\.0\.0\.1:\d+ does not answer/
 
 describe('standbys that do not answer', () => {
-  const { masking, db, pair, bind, connect, readPort } = useBoundPair({ schema, first: 'primary' })
+  const { masking, db, pair, bind, connect, readPort, untilEnforced } = useBoundPair({
+    schema,
+    first: 'primary',
+  })
   let link: NetworkLink
   before(async () => {
     link = await NetworkLink.open(pair().standby.port)
@@ -22,7 +25,8 @@ describe('standbys that do not answer', () => {
     const binding = { host, password: pair().password, readOnlySessions: 'Standby' }
     const bound = await bind(binding, 'api-version=2026-11-01')
     assert.equal(bound.status, 201, bound.text)
-    assert.equal((await mask('email')).state, 'Enforced')
+    await mask('email')
+    await untilEnforced()
   })
   after(() => link?.close())
 
@@ -58,10 +62,7 @@ describe('standbys that do not answer', () => {
       assert.match(reason, silent)
       // It answers again, which the next audit finds.
       link.heal()
-      await waitUntil('the standby is compared', async () => {
-        await masking.service().database.sql`update enforcement_state set next_check_at = now()`
-        return (await report()).state === 'Enforced'
-      })
+      await untilEnforced()
     },
   )
 })
