@@ -81,21 +81,17 @@ function findMissingRights({ createRole, createsInDatabase, database, user }: Fa
   return [...(createRole ? [] : [noTwinOwner]), ...(createsInDatabase ? [] : [noCreate])]
 }
 
-/** What goes on without: only a superuser has the database tell of changes at once. */
+/** What goes on without. */
 function findLimits({ signals, user }: Facts): Finding[] {
-  const cannotEnd: Finding = {
-    code: 'CannotEndSessions',
-    message:
-      'The role of the binding cannot end sessions of others: a role whose exemption ends keeps rows of open cursors.',
-    statements: [`GRANT pg_signal_backend TO ${quoteIdentifier(user)}`],
-  }
-  const noEventTrigger: Finding = {
-    code: 'NoEventTrigger',
-    message:
-      'Only a superuser can have the database tell of changes at once: drift is found by counters and audits.',
-    statements: [],
-  }
-  return [...(signals ? [] : [cannotEnd]), noEventTrigger]
+  if (signals) return []
+  const message =
+    'The role of the binding cannot end sessions of others: a role whose exemption ends keeps rows of open cursors.'
+  return [
+    {
+      ...{ code: 'CannotEndSessions', message },
+      statements: [`GRANT pg_signal_backend TO ${quoteIdentifier(user)}`],
+    },
+  ]
 }
 
 async function findMaskOwner(sql: Sql): Promise<MaskOwner | null> {

@@ -14,9 +14,7 @@ const mostColumns = 20_000
 const mostTables = 300
 const mostColumnsOfTable = 60
 const sampleRows = 200
-const longestValue = 500
-/** Of a JSON document or an array. */
-const longestDocument = 1_000
+const longestValue = 1_000
 /** Of one array. */
 const mostElements = 20
 const allTimeoutMs = 15_000
@@ -84,10 +82,10 @@ async function sampleTables(
   return samples
 }
 
-function listValues({ isArray, baseName }: CatalogColumn, value: string | null): string[] {
+function listValues({ isArray }: CatalogColumn, value: string | null): string[] {
   if (value === null) return []
-  if (isArray) return listElements(value.slice(0, longestDocument)).slice(0, mostElements)
-  return [value.slice(0, baseName === 'json' || baseName === 'jsonb' ? longestDocument : longestValue)]
+  const text = value.slice(0, longestValue)
+  return isArray ? listElements(text).slice(0, mostElements) : [text]
 }
 
 /** An element in the text of an array: quoted, or up to the next comma or brace. */

@@ -58,7 +58,7 @@ describe('before a database is bound', () => {
           const warnings: Detail[] = bound.body.properties.preflight.warnings
           assert.deepEqual(
             warnings.map(({ code }) => code),
-            ['NotOwner', 'CannotEndSessions', 'NoEventTrigger'],
+            ['NotOwner', 'CannotEndSessions'],
           )
         },
       )
