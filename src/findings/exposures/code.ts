@@ -1,6 +1,6 @@
 import type { NamedObject } from '../../contracts/inspection.ts'
 import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
-import { type DefinerFacts, type ExposureKind, type Findings, kind, type Routine } from './exposure.ts'
+import { type ExposureKind, type Findings, kind, type Routine } from './exposure.ts'
 import { listMasked, listReaders } from './grantees.ts'
 import { searchPath, triggerText, usesRow } from './routine-paths.ts'
 import { readersOf } from './routines.ts'
@@ -10,7 +10,7 @@ import { readersOf } from './routines.ts'
  * that does, are found by what PostgreSQL records of their bodies, or in their text; those that put SQL together when
  * they run could name any.
  */
-interface ReadingRoutine extends Routine, DefinerFacts {
+interface ReadingRoutine extends Routine {
   readonly relationName: string | undefined
   readonly roles: readonly string[]
 }
@@ -22,10 +22,9 @@ const definerFunction = kind<ReadingRoutine>({
   read(scene) {
     const readers = readersOf(scene)
     return scene.routines.flatMap((routine) => {
-      const { id, owner, definerOf } = routine
-      if (!definerOf || !(readers.has(id) || isDynamic(routine))) return []
-      const roles = listReaders(scene, owner, definerOf.grantees)
-      return [{ ...routine, ...definerOf, relationName: readers.get(id), roles }]
+      const { id, owner, isDefiner, grantees } = routine
+      if (!isDefiner || !(readers.has(id) || isDynamic(routine))) return []
+      return [{ ...routine, relationName: readers.get(id), roles: listReaders(scene, owner, grantees) }]
     })
   },
   describe: ({ relationName, signature, owner, grantees, ...routine }, scene) => ({

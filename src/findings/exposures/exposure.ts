@@ -36,13 +36,10 @@ export interface Routine {
   /** Relations and functions that its body depends on; known for bodies in standard SQL. */
   readonly reads: readonly number[]
   readonly calls: readonly number[]
-  /** Null unless it runs with the rights of a role that sees raw values. */
-  readonly definerOf: DefinerFacts | null
-}
-
-export interface DefinerFacts {
   readonly signature: string
-  /** Of EXECUTE; null: PUBLIC. */
+  /** It runs with the rights of a role that sees raw values. */
+  readonly isDefiner: boolean
+  /** Of EXECUTE on a definer; null: PUBLIC. */
   readonly grantees: readonly (string | null)[]
   /** A trigger, or an event trigger, calls it. */
   readonly isFired: boolean

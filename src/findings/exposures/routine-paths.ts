@@ -40,11 +40,12 @@ interface LoosePath {
 /** Those that masked roles can have run, and that are text or call text that finds names by the same path. */
 function listDefiners(scene: Scene): TextRoutine[] {
   const loose = new Set(scene.routines.filter((one) => one.isText && one.path === null).map(({ id }) => id))
-  return scene.routines.flatMap(({ definerOf, isText, calls, owner, schema, path }) => {
-    if (!definerOf || !(isText || calls.some((id) => loose.has(id)))) return []
-    const isRun = definerOf.isFired || listReaders(scene, owner, definerOf.grantees).length > 0
-    return isRun ? [{ signature: definerOf.signature, schema, path }] : []
-  })
+  return scene.routines.filter(
+    ({ isDefiner, isText, calls, owner, isFired, grantees }) =>
+      isDefiner &&
+      (isText || calls.some((id) => loose.has(id))) &&
+      (isFired || listReaders(scene, owner, grantees).length > 0),
+  )
 }
 
 /** A function in text, whose names PostgreSQL looks up when it runs. */

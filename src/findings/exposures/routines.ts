@@ -30,14 +30,12 @@ export async function readRoutines(
       case when m.is_read then pg_catalog.left(p.prosrc, ${mostText}) else '' end as text,
       not m.is_read or ${size} > ${mostText} as "isCut",
       ${dependsOn('pg_catalog.pg_class')} as reads, ${dependsOn('pg_catalog.pg_proc')} as calls,
-      case when p.prosecdef and o.rolname = any(${[...seers]}::text[]) then jsonb_build_object(
-        'signature', p.oid::regprocedure::text,
-        'grantees', ${granteesOf(sql, sql`coalesce(p.proacl, pg_catalog.acldefault('f', p.proowner))`, 'EXECUTE')},
-        'isFired', exists (select from pg_catalog.pg_trigger t where t.tgfoid = p.oid and t.tgenabled <> 'D')
-          or exists (select from pg_catalog.pg_event_trigger e where e.evtfoid = p.oid and e.evtenabled <> 'D'))
-        end as "definerOf"
+      p.oid::regprocedure::text as signature, m.is_definer as "isDefiner", case when m.is_definer then
+        ${granteesOf(sql, sql`coalesce(p.proacl, pg_catalog.acldefault('f', p.proowner))`, 'EXECUTE')} end as grantees,
+      exists (select from pg_catalog.pg_trigger t where t.tgfoid = p.oid and t.tgenabled <> 'D')
+        or exists (select from pg_catalog.pg_event_trigger e where e.evtfoid = p.oid and e.evtenabled <> 'D') as "isFired"
     from (
-      select p.oid, pg_catalog.sum(least(${size}, ${mostText})) over (
+      select p.oid, p.prosecdef and o.rolname = any(${[...seers]}::text[]) as is_definer, pg_catalog.sum(least(${size}, ${mostText})) over (
         order by o.rolname = any(${makers}::text[]), ${size}, p.oid) <= ${mostTexts} as is_read
       from pg_catalog.pg_proc p join pg_catalog.pg_roles o on o.oid = p.proowner
       join pg_catalog.pg_namespace n on n.oid = p.pronamespace join pg_catalog.pg_language l on l.oid = p.prolang

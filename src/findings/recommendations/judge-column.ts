@@ -7,10 +7,9 @@ import { type Form, type Kind, kinds } from './kinds.ts'
 export interface Judged {
   readonly name: string
   readonly table?: string
-  /** pg_type.typname and typcategory, for a domain of the type below it, for an array of its elements. */
+  /** pg_type.typname and typcategory, for a domain of the type below it. */
   readonly baseName: string
   readonly category: string
-  readonly isArray?: boolean
 }
 
 const wordConfidence = 0.75
@@ -45,12 +44,11 @@ function judgeAs(
   const named = match && { ...match, isHint: match.isHint && formOf(column) !== 'network' }
   const found = [named && judgeName(named), judgeContent(kind, values)].filter((one) => !!one)
   const doubt = found.reduce((left, { confidence }) => left * (1 - confidence), 1)
-  const isWhole = column.isArray || !fits(column, kind.suggestion)
   return {
     kind: kind.kind,
     confidence: Math.round((1 - doubt) * 100) / 100,
     reasons: found.map(({ reason }) => reason),
-    suggestion: isWhole ? { maskingFunction: 'Default' } : kind.suggestion,
+    suggestion: fits(column, kind.suggestion) ? kind.suggestion : { maskingFunction: 'Default' },
   }
 }
 
@@ -82,7 +80,7 @@ function judgeContent(
 
 /** A boolean `has_email` holds no address, and a date no telephone number. Undefined: nothing that is looked for. */
 function formOf({ baseName, category }: Judged): Form | undefined {
-  if (category === 'S' || ['hstore', 'xml', 'json', 'jsonb'].includes(baseName)) return 'text'
+  if (['S', 'A'].includes(category) || ['hstore', 'xml', 'json', 'jsonb'].includes(baseName)) return 'text'
   if (category === 'N' && baseName !== 'oid') return 'number'
   if (category === 'D') return 'date'
   if (category === 'I' || baseName === 'macaddr' || baseName === 'macaddr8') return 'network'

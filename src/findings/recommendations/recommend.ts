@@ -15,8 +15,6 @@ const mostTables = 300
 const mostColumnsOfTable = 60
 const sampleRows = 200
 const longestValue = 1_000
-/** Of one array. */
-const mostElements = 20
 const allTimeoutMs = 15_000
 
 /**
@@ -45,12 +43,10 @@ export async function recommend(
 async function readColumns(tx: Tx): Promise<CatalogColumn[]> {
   return await tx<CatalogColumn[]>`
     select n.nspname::text as schema, c.relname::text as "table", a.attname::text as "column",
-      coalesce(e.typname, b.typname)::text as "baseName", coalesce(e.typcategory, b.typcategory)::text as category,
-      e.oid is not null as "isArray", c.oid::int8 as relation,
-      coalesce(e.typtype, b.typtype) = 'b' and (coalesce(e.typcategory, b.typcategory) in ('S', 'I')
-        or coalesce(e.typname, b.typname) in ('int8', 'numeric', 'json', 'jsonb')) as sampled
+      b.typname::text as "baseName", b.typcategory::text as category, c.oid::int8 as relation,
+      b.typtype = 'b' and (b.typcategory in ('S', 'I', 'A')
+        or b.typname in ('int8', 'numeric', 'json', 'jsonb')) as sampled
     from ${browsableColumns(tx)} ${baseType(tx)}
-    left join pg_catalog.pg_type e on e.oid = b.typelem and b.typcategory = 'A'
     order by 1, 2, a.attnum limit ${mostColumns}`
 }
 
@@ -76,22 +72,8 @@ async function sampleTables(
     for (const [at, column] of list.entries())
       samples.set(
         keyOf(column),
-        rows.flatMap((row) => listValues(column, row[at] ?? null)),
+        rows.flatMap((row) => row[at]?.slice(0, longestValue) ?? []),
       )
   }
   return samples
-}
-
-function listValues({ isArray }: CatalogColumn, value: string | null): string[] {
-  if (value === null) return []
-  const text = value.slice(0, longestValue)
-  return isArray ? listElements(text).slice(0, mostElements) : [text]
-}
-
-/** An element in the text of an array: quoted, or up to the next comma or brace. */
-const element = /"((?:[^"\\]|\\.)*)"|[^{},"\\]+/g
-
-function listElements(text: string): string[] {
-  const found = [...text.matchAll(element)].map(([bare, quoted]) => quoted?.replace(/\\(.)/g, '$1') ?? bare)
-  return found.filter((one) => one !== 'NULL')
 }

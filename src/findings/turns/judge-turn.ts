@@ -71,27 +71,18 @@ export function judgeUnfinished(
     if (!relation.kind.endsWith('view')) return false
     return isClosed || !(snapshot.exempt.roles.has(relation.owner) || snapshot.superusers.has(relation.owner))
   }
+  const describe = (one: Unfinished) => (mayPass(one) ? describeWaiting(one, blockers) : describeRefused(one))
   const waiting = unfinished.filter(mayPass)
-  const refused = unfinished.filter((one) => !mayPass(one))
-  const serious = refused.filter((one) => !isHarmless(one))
+  const serious = unfinished.filter((one) => !mayPass(one) && !isHarmless(one))
   const unmasked = notes.filter(({ code }) => code === 'NotMasked').map(({ message }) => message)
   const hasFailed = serious.length > 0 || unmasked.length > 0
   return {
     state: hasFailed ? 'Failed' : waiting.length > 0 ? 'Pending' : null,
-    reason: joinReasons([
-      ...unmasked,
-      ...serious.map(describeRefused),
-      ...waiting.map((one) => describeWaiting(one, blockers)),
-    ]),
-    notes: [
-      ...waiting.map(
-        (one): Note => ({ code: 'Locked', target: one.target, message: describeWaiting(one, blockers) }),
-      ),
-      ...refused.map(
-        (one): Note => ({ code: 'NotClosed', target: one.target, message: describeRefused(one) }),
-      ),
-    ],
-    lacksPrivilege: hasFailed && refused.some((one) => one.sqlstate === sqlstate.insufficientPrivilege),
+    reason: joinReasons([...unmasked, ...[...serious, ...waiting].map(describe)]),
+    notes: unfinished.map((one): Note => {
+      return { code: mayPass(one) ? 'Locked' : 'NotClosed', target: one.target, message: describe(one) }
+    }),
+    lacksPrivilege: hasFailed && unfinished.some((one) => one.sqlstate === sqlstate.insufficientPrivilege),
   }
 }
 

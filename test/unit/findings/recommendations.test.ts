@@ -120,7 +120,7 @@ describe('what a column holds', () => {
   test("a name is a person's in a table of people, an array and a JSON document are masked as a whole", () => {
     assert.equal(judgeColumn({ name: 'name', table: 'customers', ...text }, [])?.kind, 'PersonName')
     assert.equal(judgeColumn({ name: 'brand_name', table: 'customers', ...text }, []), null)
-    const emails = judgeColumn({ name: 'emails', isArray: true, ...text }, [])
+    const emails = judgeColumn({ name: 'emails', baseName: '_text', category: 'A' }, [])
     assert.deepEqual(emails?.suggestion, { maskingFunction: 'Default' })
     const json = { name: 'profile', baseName: 'jsonb', category: 'U' }
     const documents = Array.from({ length: 6 }, (_, at) =>
