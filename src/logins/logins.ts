@@ -252,7 +252,7 @@ export class Logins implements LoginKeeper {
     await this.#unmark(
       database,
       logins.filter(({ isAdopted, mark }) => isAdopted && !mark.ending),
-      ({ mark }) => mark.left ?? undefined,
+      ({ mark }) => mark.left,
     )
     const before = logins.flatMap(({ oid, mark: { left } }) => (left ? [{ oid, left }] : []))
     if (ending.length === 0) return { ended: 0, left: before }

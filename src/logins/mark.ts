@@ -11,11 +11,8 @@ export interface Owner {
 export interface Mark extends Owner {
   /** Rights were taken from it, and its sessions have not been ended since. */
   readonly ending: boolean
-  /**
-   * They are to end at other servers of the binding too. Null: after those at the primary. Otherwise these have ended,
-   * and the primary had written its log so far then.
-   */
-  readonly left?: string | null | undefined
+  /** They have ended at the primary, whose log went so far then; at the other servers of the binding they are to end. */
+  readonly left?: string | undefined
   /** An older key of the service signed it. */
   readonly isOld?: true
 }
@@ -34,7 +31,7 @@ const endingMark = ' ending'
 
 const leftMark = ' at standbys'
 
-const end = `(?:(${endingMark})(?:(${leftMark})(?: ([0-9A-F]+/[0-9A-F]+))?)?)?`
+const end = `(?:(${endingMark})(?:${leftMark}(?: ([0-9A-F]+/[0-9A-F]+))?)?)?`
 const form = new RegExp(`^${loginMarkPrefix}([0-9a-f-]{36}) ([0-9a-f-]{36}) (\\S+?)${end}$`)
 
 /**
@@ -42,8 +39,7 @@ const form = new RegExp(`^${loginMarkPrefix}([0-9a-f-]{36}) ([0-9a-f-]{36}) (\\S
  * them. So the mark is signed together with the role's OID, and is worth nothing on another role.
  */
 export function writeMark({ databaseId, principalId, ending, left }: Mark, oid: number, sign: Sign): string {
-  const elsewhere = left === undefined ? '' : leftMark
-  const end = ending ? `${endingMark}${elsewhere}` : left ? `${endingMark}${elsewhere} ${left}` : ''
+  const end = ending ? endingMark : left ? `${endingMark}${leftMark} ${left}` : ''
   const signature = sign(signedText({ databaseId, principalId }, oid))
   return `${loginMarkPrefix}${databaseId} ${principalId} ${signature}${end}`
 }
@@ -53,14 +49,14 @@ export function readMark(
   oid: number,
   { sign, signOtherwise }: { readonly sign: Sign; readonly signOtherwise?: SignOtherwise },
 ): Mark | undefined {
-  const [, databaseId, principalId, signature, ending, elsewhere, left] = form.exec(comment ?? '') ?? []
+  const [, databaseId, principalId, signature, ending, left] = form.exec(comment ?? '') ?? []
   if (databaseId === undefined || principalId === undefined) return undefined
   const text = signedText({ databaseId, principalId }, oid)
   const mark = {
     databaseId,
     principalId,
     ending: ending !== undefined && left === undefined,
-    left: left ?? (elsewhere === undefined ? undefined : null),
+    left,
   }
   if (signature === undefined) return undefined
   if (signature === sign(text)) return mark

@@ -14,7 +14,7 @@ export interface LoginRights {
 /** Reads of the management side and the directory. */
 export interface LoginSource {
   /** Null: no database of that id is bound. */
-  find(databaseId: string): Promise<{ readonly places?: readonly unknown[] } | null>
+  find(databaseId: string): Promise<object | null>
   /** The rights of those principals that have any, and the tables that rules name. */
   readLogins(
     databaseId: string,
@@ -116,8 +116,6 @@ export interface LoginSnapshot extends Facts {
   readonly logins: readonly ObservedLogin[]
   /** Names of `rights` that roles have which are none of `logins`. */
   readonly taken: ReadonlySet<string>
-  /** The binding lists several servers. */
-  readonly hasOthers: boolean
   /** With every role that is mapped, whether it can be given or not. */
   readonly rights: readonly WantedLogin[]
   /** By the name that is mapped: that role first, then those that it is a member of. */

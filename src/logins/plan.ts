@@ -136,14 +136,14 @@ function diffLogins(
  * end them. `moved`: its name after those in the way were renamed.
  */
 function diffLogin(
-  { version, taken, hasOthers }: LoginSnapshot,
+  { version, taken }: LoginSnapshot,
   login: ObservedLogin,
   moved: string,
   wanted: WantedLogin | undefined,
   sign: Sign,
 ): LoginChange {
   const role = quoteIdentifier(login.name)
-  const ending = mark(role, login, { ending: true, left: hasOthers ? null : undefined }, sign)
+  const ending = mark(role, login, { ending: true }, sign)
   const isKept = ({ role: of, isPlain }: Membership) => isPlain && (wanted?.memberOf.includes(of) ?? false)
   const kept = new Set(login.memberships.filter(isKept).map(({ role: of }) => of))
   const lost = login.memberships.filter((membership) => !isKept(membership))

@@ -28,9 +28,8 @@ export async function readSnapshot(
   principalId?: string,
 ): Promise<LoginSnapshot> {
   const asked = principalId === undefined ? [] : [principalId]
-  const [facts, target, exemptElsewhere, own] = await Promise.all([
+  const [facts, exemptElsewhere, own] = await Promise.all([
     readFacts(sql),
-    source.find(databaseId),
     readExemptElsewhere(sql, databaseId),
     asked.length === 0 ? undefined : source.readLogins(databaseId, asked),
   ])
@@ -39,8 +38,7 @@ export async function readSnapshot(
   const names = (own?.rights ?? []).map(roleOf)
   const { logins, taken } = await findLogins(sql, databaseId, principalId, names, keys, isBound)
   const principals = [...new Set([...asked, ...logins.map(({ mark }) => mark.principalId)])]
-  const hasOthers = (target?.places?.length ?? 1) > 1
-  const found = { ...facts, hasOthers, logins }
+  const found = { ...facts, logins }
   if (principals.length === 0) return { ...found, ...nothingElse }
   const { rights, tables } =
     own && principals.length === 1 ? own : await source.readLogins(databaseId, principals)

@@ -151,12 +151,11 @@ async function changeEach(
   { name, insists }: Phase,
 ): Promise<Done> {
   const { tx, snapshot, beforeStep } = run
-  using watch = await watchWaits(database, tx)
+  using watch = await watchWaits(database, tx, insists && listExemptNames(snapshot))
   await apply(tx, first, beforeStep).catch((error: unknown) => {
     if (judge(error) === 'locked') throw new NameHeld(watch.take(), error)
     throw error
   })
-  if (insists) watch.endFor(listExemptNames(snapshot))
   const each = { ...run, takeHolders: watch.take }
   return name === 'closing' ? await closeEach(each, insists) : await openEach(each)
 }

@@ -1,44 +1,11 @@
 import type { Database } from '../db/database.ts'
 import type { Sql } from '../db/sql.ts'
-import { within } from '../kernel/jobs.ts'
 
 /** The end of the primary's log at some time. */
 export interface Mark {
   readonly lsn: string
   readonly system: string
   readonly timeline: number
-}
-
-const limitMs = 2_000
-const restMs = 5_000
-
-/**
- * A server that may be a standby. Once it has left a question without an answer, it is not asked for a while: callers do
- * not wait.
- */
-export class AskedServer {
-  readonly #sql: Sql
-  #silentUntil = 0
-
-  constructor({ sql }: Pick<Database, 'sql'>) {
-    this.#sql = sql
-  }
-
-  get isSilent(): boolean {
-    return performance.now() < this.#silentUntil
-  }
-
-  /** Undefined where it does not answer in time, or refuses. */
-  async ask<T>(question: (sql: Sql) => PromiseLike<T>, waitMs = limitMs): Promise<T | undefined> {
-    if (this.isSilent) return undefined
-    const answer = Promise.resolve(question(this.#sql)).then(
-      (value) => ({ value }),
-      () => ({ value: undefined }),
-    )
-    const first = await within(waitMs, answer)
-    if (!first) this.#silentUntil = performance.now() + restMs
-    return first?.value
-  }
 }
 
 /** The place to insert at: what was committed without waiting for the disk stands before it too. */
@@ -79,18 +46,4 @@ export async function readPosition(
       from unnest(${lsns}::text[]) with ordinality as w(lsn, at) order by at) as replayed from here`
   if (!row) throw new Error('the server did not answer')
   return row
-}
-
-/**
- * For each position whether the standby has replayed it. Undefined: it cannot be asked or does not answer, is no
- * standby, or one of another cluster or of a primary that was replaced.
- */
-export async function askReplayed(
-  server: AskedServer,
-  mark: Mark,
-  lsns: readonly string[],
-  waitMs?: number,
-): Promise<readonly boolean[] | undefined> {
-  const seen = await server.ask((sql) => readPosition(sql, mark, lsns), waitMs)
-  return seen?.isSame && seen.isStandby && seen.isCurrent ? seen.replayed : undefined
 }

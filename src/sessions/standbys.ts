@@ -1,8 +1,9 @@
 import type { Database } from '../db/database.ts'
 import { isSamePlace, type Place } from '../db/database-url.ts'
+import { FollowedServer } from './followed-server.ts'
 import { isRole, type OpenEntry } from './open-sessions.ts'
-import { AskedServer, askReplayed, type Mark, readMark } from './replay.ts'
-import { type Loss, type VisitedServer, visitServer } from './visit-server.ts'
+import { readMark } from './replay.ts'
+import { type Loss, visitServer } from './visit-server.ts'
 
 /** The servers of a binding. */
 interface Servers {
@@ -27,26 +28,12 @@ interface Needs {
   ): Promise<ReadonlyMap<string, string>>
 }
 
-interface Follower extends VisitedServer {
-  readonly key: string
-  readonly database: Database
-  /** An end of the primary's log that it has not replayed at the last look, and when that was read. */
-  mark: { readonly at: number; readonly lsn: string } | null
-  /** All that the primary had written then is replayed. */
-  caughtUpAt: number
-}
-
 export interface StandbyLook {
   /** For each role a text that is another one as soon as its rights or the masks of the database are. */
   readonly standings: ReadonlyMap<string, string>
   /** The standbys that are behind by less than the limit. */
   readonly close: readonly Place[]
 }
-
-/** A standby further behind serves no sessions. */
-const mostLagMs = 5_000
-const loginWaitMs = 1_000
-const pollMs = 25
 
 /** A login role that lost something, and an end of the primary's log behind that. */
 export interface LostLogin {
@@ -66,7 +53,8 @@ interface Losing {
  */
 export class Standbys {
   readonly #needs: Needs
-  readonly #followers = new Map<string, Follower>()
+  /** With the key of the binding that each is of. */
+  readonly #followed = new Map<string, { readonly key: string; readonly server: FollowedServer }>()
   /** By database: the version of its records, and an end of the primary's log behind their change. */
   readonly #changes = new Map<string, { readonly version: string; readonly lsn: string }>()
 
@@ -91,7 +79,7 @@ export class Standbys {
     const others = target.standbyPlaces.filter((place) => !isAt(primary.primary(), place))
     const found = await Promise.any(
       others.map(async (place) => {
-        if (await awaitReplay(this.#follow(databaseId, target, place), mark)) return place
+        if (await this.#follow(databaseId, target, place).catchesUp(mark)) return place
         throw new Error('behind')
       }),
     ).catch(() => undefined)
@@ -107,7 +95,7 @@ export class Standbys {
     const mark = await readMark(primary)
     const judged = await Promise.all(
       target.standbyPlaces.map(async (place) =>
-        (await isClose(this.#follow(databaseId, target, place), mark)) ? [place] : [],
+        (await this.#follow(databaseId, target, place).isClose(mark)) ? [place] : [],
       ),
     )
     return { standings, close: judged.flat() }
@@ -153,49 +141,23 @@ export class Standbys {
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#followers.values()].map(({ database }) => database.close()))
+    await Promise.all([...this.#followed.values()].map(({ server }) => server.database.close()))
   }
 
-  #follow(databaseId: string, target: Servers, place: Place): Follower {
-    const key = `${databaseId} ${nameOf(place)}`
-    const known = this.#followers.get(key)
-    if (known?.key === target.key) return known
-    void known?.database.close()
-    const database = target.connectTo(place)
-    const follower: Follower = {
-      ...{ key: target.key, name: nameOf(place), database, server: new AskedServer(database) },
-      ...{ open: new Map(), mark: null, caughtUpAt: Number.NEGATIVE_INFINITY },
-    }
-    this.#followers.set(key, follower)
-    return follower
-  }
-}
-
-async function isClose(follower: Follower, { lsn, ...mark }: Mark): Promise<boolean> {
-  const now = performance.now()
-  const last = follower.mark ?? { at: now, lsn }
-  const [hasLast, hasAll] = (await askReplayed(follower.server, { lsn, ...mark }, [last.lsn, lsn])) ?? []
-  if (hasLast) follower.caughtUpAt = hasAll ? now : last.at
-  follower.mark = hasAll ? null : hasLast ? { at: now, lsn } : last
-  return performance.now() - follower.caughtUpAt < mostLagMs
-}
-
-async function awaitReplay(follower: Follower, mark: Mark): Promise<boolean> {
-  const until = performance.now() + loginWaitMs
-  for (;;) {
-    const [isThere] = (await askReplayed(follower.server, mark, [mark.lsn], loginWaitMs)) ?? []
-    if (isThere) follower.caughtUpAt = performance.now()
-    if (isThere || isThere === undefined || performance.now() > until) return isThere ?? false
-    await pause()
+  #follow(databaseId: string, target: Servers, place: Place): FollowedServer {
+    const name = `${place.host}:${place.port}`
+    const id = `${databaseId} ${name}`
+    const known = this.#followed.get(id)
+    if (known?.key === target.key) return known.server
+    void known?.server.database.close()
+    const server = new FollowedServer(name, target.connectTo(place))
+    this.#followed.set(id, { key: target.key, server })
+    return server
   }
 }
 
 /** Other servers than the primary serve sessions. */
 export const hasStandbys = (target: Servers | undefined) => (target?.standbyPlaces.length ?? 0) > 0
-
-const nameOf = ({ host, port }: Place) => `${host}:${port}`
-
-const pause = () => new Promise((resolve) => setTimeout(resolve, pollMs))
 
 function isAt(primary: Place | undefined, place: Place): boolean {
   return primary !== undefined && isSamePlace(primary, place)

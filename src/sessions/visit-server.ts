@@ -1,6 +1,7 @@
 import type { Sql } from '../db/sql.ts'
-import { endSessions, type Session } from './end-sessions.ts'
-import { type AskedServer, type Mark, readPosition } from './replay.ts'
+import { endSessions } from './end-sessions.ts'
+import type { FollowedServer } from './followed-server.ts'
+import { type Mark, readPosition } from './replay.ts'
 
 /** What a role lost: an exemption in the database, or rights of a login role, which it has everywhere. */
 export interface Loss {
@@ -8,15 +9,6 @@ export interface Loss {
   /** A server that has replayed so far shows it. */
   readonly left: string
   readonly scope: 'here' | 'everywhere'
-}
-
-/** A server that a binding lists. */
-export interface VisitedServer {
-  /** `127.0.0.1:5432` */
-  readonly name: string
-  readonly server: AskedServer
-  /** By loss, the sessions that go on: later ones have nothing that was lost. */
-  readonly open: Map<string, readonly Session[]>
 }
 
 interface Task {
@@ -45,7 +37,8 @@ const endingMs = 5_000
  * sessions end all the time; those that start, after the replay alone: before, a slow server would lose them at each
  * turn, whatever their role.
  */
-export async function visitServer({ name, server, open }: VisitedServer, task: Task): Promise<Visit> {
+export async function visitServer(server: FollowedServer, task: Task): Promise<Visit> {
+  const { name, open } = server
   const { mark, change, losses } = task
   if (losses.length === 0) open.clear()
   if (change === null && losses.length === 0) return { left: [], pending: [] }
@@ -87,7 +80,7 @@ async function endIn(
   sql: Sql,
   scope: Loss['scope'],
   losses: readonly KnownLoss[],
-  open: VisitedServer['open'],
+  open: FollowedServer['open'],
 ): Promise<readonly number[]> {
   const own = losses.filter((one) => one.scope === scope)
   const due = own.filter(({ key }) => !open.has(key))

@@ -7,11 +7,10 @@ import { isSpared } from './in-the-way.ts'
 const sampleMs = 30
 
 /**
- * Samples, over another connection, which sessions the transaction waits for: no catalog tells that of all locks. After
- * `endFor`, sessions of other roles than these, and of superusers, are ended at once.
+ * Samples, over another connection, which sessions the transaction waits for: no catalog tells that of all locks.
+ * `exempt`: sessions of other roles than these, and of superusers, are ended at once.
  */
-export async function watchWaits(target: Database, tx: Tx) {
-  let exempt: readonly string[] | null = null
+export async function watchWaits(target: Database, tx: Tx, exempt?: readonly string[]) {
   const [row] = await tx<{ pid: number }[]>`select pg_catalog.pg_backend_pid() as pid`
   const pid = row?.pid ?? 0
   const seen = new Map<string, Holder>()
@@ -34,9 +33,6 @@ export async function watchWaits(target: Database, tx: Tx) {
   }
   const timer = setInterval(() => void sample(), sampleMs)
   return {
-    endFor(exemptRoles: readonly string[]) {
-      exempt = exemptRoles
-    },
     take() {
       const holders = [...seen.values()]
       seen.clear()

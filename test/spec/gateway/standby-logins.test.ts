@@ -3,7 +3,8 @@ import { randomUUID } from 'node:crypto'
 import { after, before, describe } from 'node:test'
 import pg from 'pg'
 import { type Database, openDatabase } from '../../../src/db/database.ts'
-import { AskedServer, type Mark, readMark } from '../../../src/sessions/replay.ts'
+import { FollowedServer } from '../../../src/sessions/followed-server.ts'
+import { type Mark, readMark } from '../../../src/sessions/replay.ts'
 import { visitServer } from '../../../src/sessions/visit-server.ts'
 import { NetworkLink } from '../../cluster/proxy.ts'
 import { useBoundPair } from '../../support/bound-pair.ts'
@@ -101,7 +102,7 @@ describe('sessions of login roles at standbys', () => {
   function visitFor(role: number, scope: 'here' | 'everywhere') {
     const open = new Map()
     return async (database: Database, mark: Mark, left: string) => {
-      const server = { name: 'standby:1', server: new AskedServer(database), open }
+      const server = Object.assign(new FollowedServer('standby:1', database), { open })
       return await visitServer(server, { mark, change: null, losses: [{ role, left, scope }] })
     }
   }
