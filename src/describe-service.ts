@@ -37,13 +37,14 @@ export interface NodePart {
 /** Reports this node to the others, and tells how they run. */
 export function openServiceDescription(parts: DescribedParts) {
   const { store, metrics, log, settings, part } = parts
+  const { pulse } = store
   const { sql } = store.database
   const { secretBox } = parts.auth
   const readKeys = () => joinKeys([secretBox, ...parts.listWorkerKeys()])
   const nodes = part
-    ? followNodes(sql, part.nodeId, () => part.tellKeys(readKeys()), log)
-    : reportNode(sql, version, () => readOpenSessions(metrics.registry), readKeys, log)
-  const keys = followSecretKeys(secretBox, { sql, ...settings }, () => nodes.report(), log)
+    ? followNodes(sql, pulse, part.nodeId, () => part.tellKeys(readKeys()))
+    : reportNode(sql, pulse, version, () => readOpenSessions(metrics.registry), readKeys, log)
+  const keys = followSecretKeys(secretBox, { sql, pulse, ...settings }, () => nodes.report(), log)
   const ports = {
     describeService: createServiceDescription(parts, nodes),
     listNodes: (tx: Query) => nodes.list(tx),
@@ -54,7 +55,10 @@ export function openServiceDescription(parts: DescribedParts) {
     countNodes: () => nodes.count() * (part ? settings.httpWorkers : 1),
     report: () => nodes.report(),
     ports,
-    close: () => keys.close().then(() => nodes.close()),
+    close() {
+      keys.close()
+      return nodes.close()
+    },
   }
 }
 

@@ -154,7 +154,7 @@ export async function startService(options: StartOptions): Promise<Service> {
   })
   cleanup.defer(() => catalogs.close())
   const { source, enforcement } = openEnforcement({
-    database,
+    ...store,
     graph,
     secrets: secretBox,
     guard,
@@ -180,9 +180,9 @@ export async function startService(options: StartOptions): Promise<Service> {
     return report
   }
   const refresh = async (id: string) => gateway?.refresh(id)
-  const follower = part ? undefined : openFollower({ database, tenantId, source, enforcement, log }, refresh)
+  const follower = part ? undefined : openFollower({ ...store, source, enforcement, log }, refresh)
   cleanup.defer(() => follower?.close())
-  const notifications = openNotifications({ database, tenantId, settings, secrets: secretBox, auth, log })
+  const notifications = openNotifications({ ...store, settings, secrets: secretBox, auth, log })
   cleanup.defer(() => notifications.close())
   const events = hearEvents(
     store.address,

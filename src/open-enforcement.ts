@@ -1,8 +1,9 @@
 import type { Logger } from 'pino'
-import { readRevision } from './db/change-log.ts'
+import { readRevision, selectRevision } from './db/change-log.ts'
 import type { Database } from './db/database.ts'
 import type { ConnectionCheck } from './db/database-marks.ts'
 import type { HostGuard } from './db/host-guard.ts'
+import type { Pulse } from './db/pulse.ts'
 import type { Sql } from './db/sql.ts'
 import type { MembershipGraph } from './directory/membership/graph.ts'
 import { findExempt } from './directory/principals/exempt-principals.ts'
@@ -17,7 +18,7 @@ import { Logins } from './logins/logins.ts'
 import { examineMappedRole } from './logins/mapped-roles.ts'
 import { createLoginKeys } from './logins/mark.ts'
 import { createEnforcementSource } from './masking/enforcement/source.ts'
-import { createStateStore } from './masking/states/state-store.ts'
+import { createStateStore, selectIsDue } from './masking/states/state-store.ts'
 import { Controller } from './masks/control/controller.ts'
 import type { Target } from './masks/policy.ts'
 import { readPlace } from './masks/read/guard.ts'
@@ -26,6 +27,7 @@ import { writeVerifier } from './wire/scram.ts'
 
 interface EnforcementParts {
   readonly database: Database
+  readonly pulse: Pulse
   readonly graph: MembershipGraph
   readonly secrets: SecretBox
   readonly guard: HostGuard
@@ -52,6 +54,7 @@ export function openEnforcement({ graph, settings, log, ...parts }: EnforcementP
     findings: { checkVersion, examine, explainTurn, judgeTurn },
     log,
     timing: settings,
+    askDue: (hear) => parts.pulse.ask(selectIsDue(sql), hear),
     onDrift: parts.onDrift,
     afterTurn: parts.afterTurn,
   })
@@ -83,14 +86,13 @@ export function createEnforcementPorts(enforcement: Controller, settle: Controll
 }
 
 interface FollowerParts
-  extends Pick<EnforcementParts, 'database' | 'log'>,
+  extends Pick<EnforcementParts, 'database' | 'pulse' | 'log'>,
     ReturnType<typeof openEnforcement> {
   readonly tenantId: string
 }
 
 /** Changes of a directory come in bursts, as when a whole department is imported. */
 const gatherMs = 50
-const lookEveryMs = 5_000
 const everything = ''
 
 /**
@@ -99,7 +101,7 @@ const everything = ''
  * arrive.
  */
 export function openFollower(
-  { database, tenantId, source, enforcement, log }: FollowerParts,
+  { database, tenantId, pulse, source, enforcement, log }: FollowerParts,
   refresh: (databaseId: string) => Promise<void>,
 ) {
   const jobs = new CoalescedJobs(gatherMs, (databaseId, err) =>
@@ -116,16 +118,14 @@ export function openFollower(
     seen = revision
   }
   const hear = () => jobs.request(everything, look)
-  const tick = async () => {
-    if ((await readRevision(database.sql, tenantId)) !== seen) hear()
-  }
-  // The service's own database may be away; others say so.
-  const ticker = setInterval(() => void tick().catch(() => {}), lookEveryMs).unref()
+  const stopAsking = pulse.ask(selectRevision(database.sql, tenantId), (revision: number) => {
+    if (revision !== seen) hear()
+  })
   return {
     /** Something may have changed. */
     hear,
     async close(): Promise<void> {
-      clearInterval(ticker)
+      stopAsking()
       await jobs.close()
     },
   }

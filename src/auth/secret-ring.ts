@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
-import { readSealingKey } from '../db/instance.ts'
+import { readSealingKey, selectSealingKey } from '../db/instance.ts'
+import type { Pulse } from '../db/pulse.ts'
 import type { Query } from '../db/query.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { createSecretBox, SecretBoxError, type SecretRing } from '../kernel/secret-box.ts'
@@ -28,23 +29,21 @@ export async function openSecretRing(
   }
 }
 
-const everyMs = 5_000
-
 /**
  * Follows a rotation of the secret key: the file may get a key more or less, and the store another one that seals. A file
  * that cannot be read leaves the keys as they are. `onChange` hears of every change.
  */
 export function followSecretKeys(
   ring: SecretRing,
-  { sql, dataDir, secretKeyFile }: KeyPlace & { readonly sql: Query },
+  { sql, pulse, dataDir, secretKeyFile }: KeyPlace & { readonly sql: Query; readonly pulse: Pulse },
   onChange: () => void,
   log: Logger,
-): { close(): Promise<void> } {
+): { close(): void } {
   let hasFailed = false
-  const look = async () => {
+  const look = (sealsWith: string | null) => {
     const before = [ring.sealsWith, ...ring.keyIds].join()
     try {
-      ring.use(readSecretKeys(dataDir, secretKeyFile), await readSealingKey(sql))
+      ring.use(readSecretKeys(dataDir, secretKeyFile), sealsWith ?? undefined)
       hasFailed = false
     } catch (err) {
       if (!hasFailed) log.warn({ err }, 'the secret keys could not be read anew')
@@ -52,14 +51,5 @@ export function followSecretKeys(
     }
     if ([ring.sealsWith, ...ring.keyIds].join() !== before) onChange()
   }
-  let looking: Promise<void> = Promise.resolve()
-  const timer = setInterval(() => {
-    looking = look()
-  }, everyMs).unref()
-  return {
-    async close() {
-      clearInterval(timer)
-      await looking
-    },
-  }
+  return { close: pulse.ask(selectSealingKey(sql), look) }
 }

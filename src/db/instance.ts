@@ -1,4 +1,4 @@
-import type { Query } from './query.ts'
+import type { Fragment, Query } from './query.ts'
 
 /** The tenant of this installation; undefined when its row is missing. */
 export async function readTenantId(sql: Query): Promise<string | undefined> {
@@ -17,9 +17,12 @@ export async function noteSample(sql: Query): Promise<void> {
 
 /** The id of the secret key that seals; undefined: the one of the first start. */
 export async function readSealingKey(sql: Query): Promise<string | undefined> {
-  const [row] = await sql<{ id: string | null }[]>`select sealing_key as id from masquerade.instance`
+  const [row] = await sql<{ id: string | null }[]>`select ${selectSealingKey(sql)} as id`
   return row?.id ?? undefined
 }
+
+/** The same as a part of a larger statement. */
+export const selectSealingKey = (sql: Query): Fragment => sql`(select sealing_key from masquerade.instance)`
 
 /** Null: the only key seals. Returns since when the key seals, on the clock of the database. */
 export async function writeSealingKey(sql: Query, id: string | null): Promise<Date> {

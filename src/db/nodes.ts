@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { Logger } from 'pino'
-import type { Query } from './query.ts'
+import type { Pulse } from './pulse.ts'
+import type { Fragment, Query } from './query.ts'
 
 const everyMs = 10_000
 /** Three reports that did not come: the node was killed, or cannot reach the store. */
@@ -24,7 +25,7 @@ export interface KnownKeys {
 
 export interface NodeReporter {
   readonly id: string
-  /** How many nodes ran at the last report, this one included. */
+  /** How many nodes run, this one included. */
   count(): number
   /** The nodes that run, this one with its present figures. */
   list(sql: Query): Promise<Node[]>
@@ -36,24 +37,24 @@ export interface NodeReporter {
 /** Reports this node to the others every ten seconds. A store that does not answer costs a report, and nothing else. */
 export function reportNode(
   sql: Query,
+  pulse: Pulse,
   version: string,
   countSessions: () => Promise<number>,
   readKeys: () => KnownKeys,
   log: Logger,
 ): NodeReporter {
   const self = { id: randomUUID(), hostName: hostname(), version, startedAt: new Date() }
-  let running = 1
+  const nodes = countNodes(sql, pulse)
   const write = async () => {
     const { id, hostName, startedAt } = self
     const keys = readKeys()
     await sql`
+      with gone as (delete from node where seen_at < now() - interval '1 day' and id <> ${id})
       insert into node (id, host_name, version, started_at, gateway_sessions, secret_keys, seals_with)
       values (${id}, ${hostName}, ${version}, ${startedAt}, ${await countSessions()}, ${keys.keyIds},
         ${keys.sealsWith})
       on conflict (id) do update set seen_at = now(), gateway_sessions = excluded.gateway_sessions,
         secret_keys = excluded.secret_keys, seals_with = excluded.seals_with`
-    await sql`delete from node where seen_at < now() - interval '1 day'`
-    running = await countNodes(sql)
   }
   let writing: Promise<unknown> = Promise.resolve()
   const report = () => {
@@ -64,7 +65,7 @@ export function reportNode(
   return {
     id: self.id,
     report,
-    count: () => running,
+    count: nodes.count,
 
     async list(tx) {
       const others = (await listNodes(tx)).filter(({ id }) => id !== self.id)
@@ -73,6 +74,7 @@ export function reportNode(
     },
     async close() {
       clearInterval(timer)
+      nodes.close()
       await writing
       await sql`delete from node where id = ${self.id}`.catch((err) =>
         log.debug({ err }, 'the others hear of the end of this node by its silence'),
@@ -82,42 +84,26 @@ export function reportNode(
 }
 
 /** The same for a process of a node that reports for it. */
-export function followNodes(sql: Query, id: string, report: () => void, log: Logger): NodeReporter {
-  let running = 1
-  let counting: Promise<unknown> = Promise.resolve()
-  const count = () => {
-    counting = countNodes(sql).then(
-      (found) => {
-        running = found
-      },
-      (err) => log.debug({ err }, 'the nodes could not be counted'),
-    )
-  }
-  count()
-  const timer = setInterval(count, everyMs).unref()
-  return {
-    id,
-    report,
-    count: () => running,
-    list: listNodes,
-    async close() {
-      clearInterval(timer)
-      await counting
-    },
-  }
+export function followNodes(sql: Query, pulse: Pulse, id: string, report: () => void): NodeReporter {
+  const nodes = countNodes(sql, pulse)
+  return { id, report, count: nodes.count, list: listNodes, close: async () => nodes.close() }
 }
 
-async function countNodes(sql: Query): Promise<number> {
-  const [row] = await sql<{ count: number }[]>`
-    select count(*) from node where seen_at > now() - make_interval(secs => ${silentSeconds})`
-  return Math.max(1, row?.count ?? 1)
+function countNodes(sql: Query, pulse: Pulse) {
+  let running = 1
+  const close = pulse.ask(sql`(select count(*) from node where ${isRunning(sql)})`, (found: number) => {
+    running = Math.max(1, found)
+  })
+  return { count: () => running, close }
 }
+
+const isRunning = (sql: Query): Fragment => sql`seen_at > now() - make_interval(secs => ${silentSeconds})`
 
 async function listNodes(sql: Query): Promise<Node[]> {
   return await sql<Node[]>`
     select id, host_name as "hostName", version, started_at as "startedAt", seen_at as "seenAt",
       gateway_sessions as "gatewaySessions"
-    from node where seen_at > now() - make_interval(secs => ${silentSeconds}) order by started_at, id`
+    from node where ${isRunning(sql)} order by started_at, id`
 }
 
 /** Of several processes: the keys that all of them have, and one that seals otherwise, if any does. */
@@ -133,5 +119,5 @@ export function joinKeys([first, ...others]: readonly [KnownKeys, ...KnownKeys[]
 export async function listKnownKeys(sql: Query): Promise<(KnownKeys & { readonly hostName: string })[]> {
   return await sql<(KnownKeys & { hostName: string })[]>`
     select host_name as "hostName", secret_keys as "keyIds", seals_with as "sealsWith" from node
-    where seen_at > now() - make_interval(secs => ${silentSeconds}) order by host_name, id`
+    where ${isRunning(sql)} order by host_name, id`
 }

@@ -57,10 +57,13 @@ export class StoreHealth {
 
   watch(watched: Watched): void {
     this.#watched = watched
-    this.#timer = setInterval(() => {
-      if (this.#state !== 'ready' || watched.dataDir !== undefined) void this.#look()
-    }, probeEveryMs)
-    this.#timer.unref()
+    this.#timer = setInterval(() => void this.#tick(watched), probeEveryMs).unref()
+  }
+
+  /** Statements that fail tell of a store that is away. */
+  async #tick({ dataDir }: Watched): Promise<void> {
+    if (this.#state === 'ready' && (dataDir === undefined || !(await this.#hasLittleRoom(dataDir)))) return
+    await this.#look()
   }
 
   close(): void {

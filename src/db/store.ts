@@ -6,6 +6,7 @@ import type { Database } from './database.ts'
 import { type DatabaseAddress, describeAddress, parseDatabaseUrl } from './database-url.ts'
 import { type EmbeddedPostgres, startEmbedded } from './embedded.ts'
 import { readTenantId } from './instance.ts'
+import { Pulse } from './pulse.ts'
 
 /** The service's own database, embedded or outside, migrated and ready. */
 export interface Store {
@@ -17,6 +18,7 @@ export interface Store {
   /** For the screen: what database this is. Never has a password. */
   readonly description: string
   readonly tenantId: string
+  readonly pulse: Pulse
   close(): Promise<void>
 }
 
@@ -25,6 +27,7 @@ export interface StoreSettings {
   readonly databaseUrl: string | undefined
   readonly databasePoolSize: number
   readonly embeddedPort: number
+  readonly auditSeconds: number
 }
 
 interface StoreHooks {
@@ -59,7 +62,7 @@ async function openEmbedded(
       onFailure,
     })
     log.info({ version: server.version, port: server.port }, 'embedded PostgreSQL started')
-    return await describeStore(database, {
+    return await describeStore(database, settings, {
       address: server.address,
       server,
       description: `embedded PostgreSQL ${server.version} on ${server.host}:${server.port}`,
@@ -86,7 +89,7 @@ async function openOutside(
       { statement },
       'every role of the server may connect to the database of the service, and hold its locks',
     )
-  return describeStore(database, {
+  return describeStore(database, settings, {
     address,
     server: undefined,
     description: `PostgreSQL at ${describeAddress(address)}`,
@@ -103,17 +106,21 @@ interface Place {
 
 async function describeStore(
   database: Database,
+  { auditSeconds }: StoreSettings,
   { address, server, description, stop }: Place,
 ): Promise<Store> {
   const tenantId = await readTenantId(database.sql)
   if (tenantId === undefined) throw new OperatorError('the database is damaged: its instance row is missing')
+  const pulse = new Pulse(database.sql, Math.min(2, auditSeconds) * 1000)
   return {
     database,
+    pulse,
     address,
     server,
     description,
     tenantId,
     async close() {
+      await pulse.close()
       await database.close()
       await stop()
     },

@@ -4,7 +4,8 @@ import type { Standing } from '../../auth/principals.ts'
 import { isRewritten, readRevision, selectEntries, selectRevision } from '../../db/change-log.ts'
 import { postGuarded } from '../../db/guarded-post.ts'
 import type { HostGuard } from '../../db/host-guard.ts'
-import type { Query } from '../../db/query.ts'
+import type { Pulse } from '../../db/pulse.ts'
+import type { Fragment, Query } from '../../db/query.ts'
 import type { SecretBox } from '../../kernel/secret-box.ts'
 import type { TokenGrounds } from '../../kernel/token-grounds.ts'
 import { type LoggedChange, logKinds, renderMissed, renderNotifications } from './render-notifications.ts'
@@ -12,6 +13,7 @@ import { clientStatePlace, type Subscription, subscriptionColumns } from './subs
 
 export interface NotifierParts {
   readonly sql: Query
+  readonly pulse: Pulse
   readonly tenantId: string
   readonly guard: HostGuard
   readonly secrets: SecretBox
@@ -21,7 +23,6 @@ export interface NotifierParts {
   readStanding(objectId: string, applicationId: string): Promise<Standing>
 }
 
-const lookEveryMs = 2_000
 /** Changes of a directory come in bursts: one look for all of them. */
 const gatherMs = 50
 const atOnce = 8
@@ -41,7 +42,7 @@ const longestWaitSeconds = 300
  */
 export class Notifier {
   readonly #parts: NotifierParts
-  readonly #timer: NodeJS.Timeout
+  readonly #stopAsking: () => void
   #gathering: NodeJS.Timeout | undefined
   /** The creators of the subscriptions that are being delivered to. */
   readonly #sending = new Map<Promise<void>, string>()
@@ -51,7 +52,8 @@ export class Notifier {
 
   constructor(parts: NotifierParts) {
     this.#parts = parts
-    this.#timer = setInterval(() => this.#look(), lookEveryMs).unref()
+    const isDue = parts.sql`exists (select from change_subscription where ${this.#isDueNow()})`
+    this.#stopAsking = parts.pulse.ask(isDue, (answer: boolean) => answer && this.#look())
   }
 
   /** The directory may have changed. */
@@ -73,7 +75,7 @@ export class Notifier {
 
   async close(): Promise<void> {
     this.#closed = true
-    clearInterval(this.#timer)
+    this.#stopAsking()
     clearTimeout(this.#gathering)
     await this.#running
     await Promise.all(this.#sending.keys())
@@ -110,8 +112,7 @@ export class Notifier {
    */
   async #claim(lease: string, free: number): Promise<Subscription[]> {
     const { sql, tenantId } = this.#parts
-    const isDue = sql`tenant_id = ${tenantId} and expires_at > now() and next_attempt_at <= now()
-      and (leased_until is null or leased_until < now()) and position <> ${selectRevision(sql, tenantId)}`
+    const isDue = this.#isDueNow()
     return await sql<Subscription[]>`
       update change_subscription set lease = ${lease}, leased_until = now() + make_interval(secs => ${leaseSeconds})
       where tenant_id = ${tenantId} and id in (
@@ -124,6 +125,12 @@ export class Notifier {
         where ${isDue} and turn <= ${atOnceOfCreator}
         order by turn, next_attempt_at limit ${free} for update of change_subscription skip locked)
       returning ${subscriptionColumns(sql)}`
+  }
+
+  #isDueNow(): Fragment {
+    const { sql, tenantId } = this.#parts
+    return sql`tenant_id = ${tenantId} and expires_at > now() and next_attempt_at <= now()
+      and (leased_until is null or leased_until < now()) and position <> ${selectRevision(sql, tenantId)}`
   }
 
   async #deliver(subscription: Subscription, lease: string): Promise<void> {

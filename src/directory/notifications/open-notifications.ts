@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { Auth } from '../../auth/open-auth.ts'
 import type { Database } from '../../db/database.ts'
 import { createPublicGuard } from '../../db/host-guard.ts'
+import type { Pulse } from '../../db/pulse.ts'
 import type { SecretBox } from '../../kernel/secret-box.ts'
 import { readStanding } from '../accounts/standing.ts'
 import { Notifier } from './notifier.ts'
@@ -9,6 +10,7 @@ import { type NotificationPorts, validateAddress } from './validate-address.ts'
 
 interface NotificationOptions {
   readonly database: Database
+  readonly pulse: Pulse
   readonly tenantId: string
   readonly settings: { readonly notificationHosts: readonly string[] }
   readonly secrets: SecretBox
@@ -23,10 +25,11 @@ export interface Notifications extends NotificationPorts {
 }
 
 export function openNotifications(options: NotificationOptions): Notifications {
-  const { database, tenantId, settings, secrets, auth, log } = options
+  const { database, pulse, tenantId, settings, secrets, auth, log } = options
   const guard = createPublicGuard(settings.notificationHosts)
   const notifier = new Notifier({
     sql: database.sql,
+    pulse,
     tenantId,
     guard,
     secrets,

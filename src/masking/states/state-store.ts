@@ -1,4 +1,5 @@
 import type { BeforeTurn, DueDatabase, EnforcementReport, StateStore } from '../../contracts/enforcement.ts'
+import type { Fragment } from '../../db/query.ts'
 import type { Sql } from '../../db/sql.ts'
 import {
   judgeState,
@@ -28,6 +29,11 @@ export function createStateStore(sql: Sql): StateStore {
     ...writesOf(sql),
   }
 }
+
+/** True: the next look at a bound database is due. Part of a larger statement. */
+export const selectIsDue = (sql: Sql): Fragment => sql`exists (
+  select from (${selectBound(sql)}) d left join enforcement_state s on s.database_id = d.id
+  where s.next_check_at is null or s.next_check_at <= now())`
 
 type Reads = Pick<StateStore, 'read' | 'takeDue' | 'readBeforeTurn' | 'isMaskedPlace'>
 type Writes = Pick<StateStore, 'noteChecked' | 'writeEnforced' | 'writeFailure' | 'recordPlace' | 'forget'>

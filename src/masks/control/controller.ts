@@ -24,13 +24,14 @@ interface ControllerOptions extends TurnNeeds {
     /** So long a session may hold a lock against enforcement. */
     readonly lockLimitSeconds: number
   }
+  /** Has the function hear every few seconds whether a database is due. Returns what ends that. */
+  askDue(hear: (isDue: boolean) => void): () => void
   /** For what is found out about a database after a turn, which waits for none of it. */
   afterTurn?(databaseId: string, hasChanged: boolean): void
 }
 
 /** Changes of a catalog come in bursts: one look is enough for all of one. */
 const gatherMs = 100
-const tickMs = 2_000
 
 /** The reason that the trigger `note_policy_change` gives: a change was stored after the last turn that wrote a state began. */
 const unenforcedChange = 'A change has not been enforced yet.'
@@ -47,8 +48,8 @@ export class Controller {
   readonly #catalogs: CatalogWatch
   readonly #queue = new TurnQueue<Taken>()
   readonly #turns: Turns
-  #timer: NodeJS.Timeout | undefined
-  #round: Promise<void> = Promise.resolve()
+  #stopAsking = () => {}
+  #round: Promise<void> | undefined
   #closed = false
 
   constructor(options: ControllerOptions) {
@@ -91,17 +92,18 @@ export class Controller {
   }
 
   start(): void {
-    const tick = () => {
-      this.#round = this.#auditDue().finally(() => {
-        if (!this.#closed) this.#timer = setTimeout(tick, Math.min(tickMs, this.#auditEveryMs)).unref()
+    const look = (isDue: boolean) => {
+      this.#round ??= this.#auditDue(isDue).finally(() => {
+        this.#round = undefined
       })
     }
-    tick()
+    this.#stopAsking = this.#options.askDue(look)
+    look(true)
   }
 
   async close(): Promise<void> {
     this.#closed = true
-    clearTimeout(this.#timer)
+    this.#stopAsking()
     this.#turns.close()
     await this.#round
     await this.#audits.close()
@@ -205,10 +207,10 @@ export class Controller {
     )
   }
 
-  async #auditDue(): Promise<void> {
+  async #auditDue(isDue: boolean): Promise<void> {
     try {
       await this.#connections.sweep()
-      const due = await this.#options.states.takeDue(this.#auditEveryMs)
+      const due = isDue ? await this.#options.states.takeDue(this.#auditEveryMs) : []
       // A server that hangs delays no other.
       void Promise.all([
         this.#catalogs.readDue(this.#connections.list()),
