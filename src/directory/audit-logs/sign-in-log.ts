@@ -31,7 +31,8 @@ const limits = {
 /** Writes sign-ins some moments after they happened; no sign-in waits for it. */
 export class SignInLog {
   readonly #options: SignInLogOptions
-  readonly #timers: readonly NodeJS.Timeout[]
+  readonly #pruning: NodeJS.Timeout
+  #flushing: NodeJS.Timeout | undefined
   #waiting = new Map<string, SignInGroup>()
   /** The rows of the present minute, and how many each network started. */
   #window = { start: 0, digests: new Set<string>(), started: new Map<string, number>() }
@@ -41,10 +42,7 @@ export class SignInLog {
 
   constructor(options: SignInLogOptions) {
     this.#options = options
-    this.#timers = [
-      setInterval(() => void this.#flush(), flushMs).unref(),
-      setInterval(() => void this.#prune(), pruneMs).unref(),
-    ]
+    this.#pruning = setInterval(() => void this.#prune(), pruneMs).unref()
   }
 
   record(attempt: SignInAttempt): void {
@@ -68,11 +66,13 @@ export class SignInLog {
         count: 1,
       })
     else this.#lost++
+    this.#flushSoon()
   }
 
   /** Writes the attempts that wait, as far as the store takes them. */
   async close(): Promise<void> {
-    for (const timer of this.#timers) clearInterval(timer)
+    clearInterval(this.#pruning)
+    clearTimeout(this.#flushing)
     await this.#writing
     await this.#flush()
   }
@@ -102,6 +102,13 @@ export class SignInLog {
     return admitted
   }
 
+  #flushSoon(): void {
+    this.#flushing ??= setTimeout(() => {
+      this.#flushing = undefined
+      void this.#flush()
+    }, flushMs).unref()
+  }
+
   #flush(): Promise<void> {
     if (this.#waiting.size === 0) return Promise.resolve()
     this.#writing ??= this.#write().finally(() => {
@@ -123,6 +130,7 @@ export class SignInLog {
       for (const [key, group] of groups) this.#putBack(key, group)
       if (!this.#isAway) log.error({ err }, 'sign-ins cannot be written to the audit; they wait')
       this.#isAway = true
+      this.#flushSoon()
     }
   }
 
