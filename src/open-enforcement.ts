@@ -14,6 +14,7 @@ import { checkVersion, examine } from './findings/preflight.ts'
 import { explainTurn, judgeTurn } from './findings/turns/judge-turn.ts'
 import { CoalescedJobs } from './kernel/jobs.ts'
 import type { SecretBox } from './kernel/secret-box.ts'
+import { Policies } from './logins/exempt/policies.ts'
 import { Logins } from './logins/logins.ts'
 import { examineMappedRole } from './logins/mapped-roles.ts'
 import { createLoginKeys } from './logins/mark.ts'
@@ -47,10 +48,15 @@ export function openEnforcement({ graph, settings, log, ...parts }: EnforcementP
     readRights: (tenant, mappings, ids) => readLoginRights(sql, graph, tenant, mappings, ids),
   })
   const keys = createLoginKeys(parts.secrets, loginRoleName, writeVerifier)
+  const states = createStateStore(sql)
   const enforcement = new Controller({
     source,
-    openLogins: (needs) => new Logins({ source, log, keys, ...needs }),
-    states: createStateStore(sql),
+    openLogins(bindingOf) {
+      const logins = new Logins({ source, log, keys, bindingOf, ...states })
+      const listLogins = logins.list.bind(logins)
+      return { logins, policies: new Policies({ readPolicy: source.readPolicy, listLogins, ...states }) }
+    },
+    states,
     findings: { checkVersion, examine, explainTurn, judgeTurn },
     log,
     timing: settings,

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
-import type { LoginNeeds } from '../masks/control/login-port.ts'
+import type { StateStore } from '../contracts/enforcement.ts'
+import type { Database } from '../db/database.ts'
 import type { Target } from '../masks/policy.ts'
 import type { LoginKeys, Mark } from './mark.ts'
 
@@ -26,8 +27,10 @@ export interface LoginSource {
   ): Promise<{ readonly rules: readonly Target[]; readonly exemptPrincipals: readonly string[] }>
 }
 
-export interface LoginsOptions extends LoginNeeds {
+export interface LoginsOptions extends Pick<StateStore, 'readExemptElsewhere'> {
   readonly source: LoginSource
+  /** The version of the binding that these very connections are of. */
+  readonly bindingOf: (database: Database) => string
   readonly keys: LoginKeys
   readonly log: Logger
 }

@@ -2,7 +2,8 @@ import { longestMark, markPrefix } from '../db/login-mark.ts'
 import type { Fragment } from '../db/query.ts'
 import type { Sql } from '../db/sql.ts'
 import { guardSchema, shadowPrefix } from '../masks/names.ts'
-import { listRecordedExempt } from '../masks/read/recorded-exempt.ts'
+import { readPlace } from '../masks/read/guard.ts'
+import { listRecordedExempt } from './exempt/recorded-exempt.ts'
 import { readMappedRoles, readOwned } from './mapped-roles.ts'
 import { readMark } from './mark.ts'
 import type {
@@ -30,7 +31,7 @@ export async function readSnapshot(
   const asked = principalId === undefined ? [] : [principalId]
   const [facts, exemptElsewhere, own] = await Promise.all([
     readFacts(sql),
-    readExemptElsewhere(sql, databaseId),
+    readPlace(sql).then((place) => readExemptElsewhere(place, databaseId)),
     asked.length === 0 ? undefined : source.readLogins(databaseId, asked),
   ])
   const roleOf = ({ name }: { readonly name: string }) => keys.roleName(name, facts.database)

@@ -1,6 +1,6 @@
 import type { Sql } from '../../src/db/sql.ts'
+import type { StoredRole } from '../../src/logins/exempt/judge-entries.ts'
 import { selectRecords, storeRoles } from '../../src/masking/states/exempt-records.ts'
-import type { StoredRole } from '../../src/masks/read/judge-exempt.ts'
 
 /** What enforcement knows about the exempt entries of a database, as a turn reads and writes it. */
 export function openExemptRecords(sql: Sql, databaseId: string) {

@@ -7,18 +7,16 @@ import { CoalescedJobs, type Occasion, TurnQueue } from '../../kernel/jobs.ts'
 import { Standbys } from '../../sessions/standbys.ts'
 import type { Statement } from '../model.ts'
 import type { Policy, Proposal } from '../policy.ts'
-import { readPlace } from '../read/guard.ts'
 import { takeTurn } from '../turn.ts'
 import { Unfit } from '../unfit.ts'
 import { Connections } from './connections.ts'
-import type { LoginKeeper, LoginNeeds, LoginOutcome } from './login-port.ts'
-import { PolicyReader } from './policy-reader.ts'
+import type { LoginKeeper, LoginOutcome, OpenLogins, PolicyReader } from './login-port.ts'
 import { readStandings } from './standings.ts'
 import { type Taken, type TurnNeeds, Turns } from './take-turns.ts'
 import { CatalogWatch, readSeen, unseen } from './watch-catalogs.ts'
 
 interface ControllerOptions extends TurnNeeds {
-  readonly openLogins: (needs: LoginNeeds) => LoginKeeper
+  readonly openLogins: OpenLogins
   readonly timing: {
     readonly auditSeconds: number
     /** So long a session may hold a lock against enforcement. */
@@ -54,7 +52,7 @@ export class Controller {
 
   constructor(options: ControllerOptions) {
     this.#options = options
-    const { source, states, log, timing } = options
+    const { source, log, timing } = options
     this.#auditEveryMs = timing.auditSeconds * 1000
     const warn = (databaseId: string, err: unknown) =>
       log.warn({ databaseId, err }, 'a masked database could not be looked at')
@@ -78,15 +76,13 @@ export class Controller {
     }
     const giveWay = connections.giveWay.bind(connections)
     this.#catalogs = new CatalogWatch({ auditEveryMs, read, audit, giveWay })
-    this.#logins = options.openLogins({
-      bindingOf: connections.keyOf.bind(connections),
-      readExemptElsewhere: async (server, id) => states.readExemptElsewhere(await readPlace(server), id),
-    })
-    this.#policies = new PolicyReader({ source, states, logins: this.#logins })
+    const { logins, policies } = options.openLogins(connections.keyOf.bind(connections))
+    this.#logins = logins
+    this.#policies = policies
     this.#turns = new Turns({
       ...options,
       ...{ connections, audit, auditEveryMs, standbys: this.standbys, catalogs: this.#catalogs },
-      ...{ logins: this.#logins, policies: this.#policies, lockLimitMs: timing.lockLimitSeconds * 1000 },
+      ...{ logins, policies, lockLimitMs: timing.lockLimitSeconds * 1000 },
       auditAfter: (databaseId, ms) => this.#auditAfter(databaseId, ms),
     })
   }

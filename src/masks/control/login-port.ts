@@ -3,6 +3,7 @@ import type { Note } from '../../contracts/note.ts'
 import type { Database } from '../../db/database.ts'
 import type { Sql } from '../../db/sql.ts'
 import type { LostLogin } from '../../sessions/standbys.ts'
+import type { Policy, Proposal } from '../policy.ts'
 
 export interface Login extends LoginAccess {
   readonly oid: number
@@ -69,10 +70,31 @@ export interface LoginKeeper {
   list(sql: Sql, databaseId: string): Promise<readonly KnownLogin[]>
 }
 
-/** What the controller gives to the room of logins. */
-export interface LoginNeeds {
-  /** The version of the binding that these very connections are of, whatever the binding is by now. */
-  readonly bindingOf: (database: Database) => string
-  /** The roles, by OID, that other bound databases of the server exempt. */
-  readonly readExemptElsewhere: (sql: Sql, databaseId: string) => Promise<ReadonlySet<number>>
+/** Reads policies with their principals resolved to roles of the database. */
+export interface PolicyReader {
+  /** The policy exempts a role or a principal. */
+  hasExempt(databaseId: string): Promise<boolean>
+  /**
+   * True while PostgreSQL may honour an exemption of a login role that the policy has withdrawn: a lock keeps a table
+   * from being closed, or no turn has come so far.
+   */
+  isStillExempt(
+    sql: Sql,
+    databaseId: string,
+    principalId: string,
+    login: { readonly oid: number },
+  ): Promise<boolean>
+  /** `proposed`: instead of what is stored. */
+  read(
+    sql: Sql,
+    databaseId: string,
+    settled?: Pick<SettledLogins, 'logins'>,
+    proposed?: Proposal,
+  ): Promise<Policy>
+}
+
+/** `bindingOf`: the version of the binding that these very connections are of, whatever the binding is by now. */
+export type OpenLogins = (bindingOf: (database: Database) => string) => {
+  readonly logins: LoginKeeper
+  readonly policies: PolicyReader
 }

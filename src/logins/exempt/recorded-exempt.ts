@@ -1,7 +1,7 @@
 import type { Sql } from '../../db/sql.ts'
 import { codeOf, sqlstate } from '../../kernel/sqlstate.ts'
-import { everybody } from '../names.ts'
-import { findGuard } from './guard.ts'
+import { everybody } from '../../masks/names.ts'
+import { findGuard } from '../../masks/read/guard.ts'
 
 /**
  * Those of the roles, by OID, that the records have as exempt, or had while something may still be open to them, or

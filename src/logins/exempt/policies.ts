@@ -1,36 +1,35 @@
 import type { StateStore } from '../../contracts/enforcement.ts'
 import type { Sql } from '../../db/sql.ts'
-import type { Policy, Proposal } from '../policy.ts'
-import { judgeExempt } from '../read/judge-exempt.ts'
-import { listRecordedExempt } from '../read/recorded-exempt.ts'
-import { readExempt } from '../read/snapshot.ts'
-import type { LoginKeeper, SettledLogins } from './login-port.ts'
-import type { Source } from './source.ts'
+import type { KnownLogin, PolicyReader, SettledLogins } from '../../masks/control/login-port.ts'
+import type { Policy, Proposal } from '../../masks/policy.ts'
+import { readExempt } from '../../masks/read/snapshot.ts'
+import { judgeEntries, type NamedEntries, type StoredRole } from './judge-entries.ts'
+import { listRecordedExempt } from './recorded-exempt.ts'
 
-interface Options {
-  readonly source: Source
-  readonly states: Pick<StateStore, 'exemptRolesOf'>
-  readonly logins: Pick<LoginKeeper, 'list'>
+export interface StoredPolicy extends Policy, NamedEntries {
+  readonly exemptPrincipals: readonly string[]
+  /** About entries of the exempt list, as they were when the list was read. */
+  readonly exemptRecords: readonly StoredRole[]
 }
 
-/** Reads policies with their principals resolved to roles of the database. */
-export class PolicyReader {
+interface Options extends Pick<StateStore, 'exemptRolesOf'> {
+  /** The rules and the policy as they are now, or as they would be. */
+  readPolicy(databaseId: string, proposed?: Proposal): Promise<StoredPolicy>
+  listLogins(sql: Sql, databaseId: string): Promise<readonly KnownLogin[]>
+}
+
+export class Policies implements PolicyReader {
   readonly #options: Options
 
   constructor(options: Options) {
     this.#options = options
   }
 
-  /** The policy exempts a role or a principal. */
   async hasExempt(databaseId: string): Promise<boolean> {
-    const { exemptRoles, exemptPrincipals } = await this.#options.source.readPolicy(databaseId)
+    const { exemptRoles, exemptPrincipals } = await this.#options.readPolicy(databaseId)
     return exemptRoles.length > 0 || exemptPrincipals.length > 0
   }
 
-  /**
-   * True while PostgreSQL may honour an exemption of a login role that the policy has withdrawn: a lock keeps a table
-   * from being closed, or no turn has come so far.
-   */
   async isStillExempt(
     sql: Sql,
     databaseId: string,
@@ -38,7 +37,7 @@ export class PolicyReader {
     login: { readonly role: string; readonly oid: number },
   ): Promise<boolean> {
     if ((await listRecordedExempt(sql, [login.oid])).length === 0) return false
-    const { rules, exemptPrincipals } = await this.#options.source.readPolicy(databaseId)
+    const { rules, exemptPrincipals } = await this.#options.readPolicy(databaseId)
     if (rules.length === 0 || exemptPrincipals.includes(principalId.toLowerCase())) return false
     const [[server], policy] = await Promise.all([
       sql<{ version: number }[]>`select current_setting('server_version_num')::int as version`,
@@ -55,13 +54,13 @@ export class PolicyReader {
     settledLogins?: Pick<SettledLogins, 'logins'>,
     proposed?: Proposal,
   ): Promise<Policy> {
-    const { source, states } = this.#options
-    const read = await source.readPolicy(databaseId, proposed)
+    const { readPolicy, exemptRolesOf, listLogins } = this.#options
+    const read = await readPolicy(databaseId, proposed)
     const { exemptPrincipals, exemptRecords, namedEntries: _, ...stored } = read
-    const store = states.exemptRolesOf(databaseId)
-    const policy = { ...stored, ...(await judgeExempt(sql, store, exemptRecords, read, !proposed)) }
+    const store = exemptRolesOf(databaseId)
+    const policy = { ...stored, ...(await judgeEntries(sql, store, exemptRecords, read, !proposed)) }
     if (exemptPrincipals.length === 0) return policy
-    const settled = settledLogins?.logins ?? (await this.#options.logins.list(sql, databaseId))
+    const settled = settledLogins?.logins ?? (await listLogins(sql, databaseId))
     const exempt = new Set(exemptPrincipals)
     const roles = settled.filter(({ mark }) => exempt.has(mark.principalId))
     return {

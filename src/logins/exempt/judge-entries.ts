@@ -1,8 +1,8 @@
 import type { EntryRole, StoreRoles } from '../../contracts/enforcement.ts'
 import type { Sql } from '../../db/sql.ts'
-import { everybody } from '../names.ts'
-import type { Policy } from '../policy.ts'
-import { readPlace } from './guard.ts'
+import { everybody } from '../../masks/names.ts'
+import type { Policy } from '../../masks/policy.ts'
+import { readPlace } from '../../masks/read/guard.ts'
 
 /** Entries that name an object of the directory, and therefore no role. */
 export interface NamedEntries {
@@ -20,7 +20,7 @@ export interface StoredRole extends EntryRole {
  * had a role is looked at as if it were new. `namedEntries` name objects of the directory, and exempt no role of their
  * name. `isStored`: false leaves the store as it is, for entries that are proposed alone.
  */
-export async function judgeExempt(
+export async function judgeEntries(
   sql: Sql,
   store: StoreRoles,
   stored: readonly StoredRole[],
