@@ -33,14 +33,7 @@ export interface Obstructed {
   readonly twins?: ReadonlyMap<number, { readonly twin: number | null }>
 }
 
-interface Since {
-  readonly at: number
-  readonly oid: number
-}
-
 const lookMs = 500
-/** A session that was ended gives its locks back within moments. */
-const endMs = 1_000
 /** What waits for longer than the limit, and was not helped, is tried again after so long. */
 const againMs = 10_000
 
@@ -52,7 +45,7 @@ export class SessionsInTheWay {
   readonly #limitMs: number
   readonly #onChange: (databaseId: string) => void
   /** By database, and by the name of what waits. */
-  readonly #since = new Map<string, ReadonlyMap<string, Since>>()
+  readonly #since = new Map<string, ReadonlyMap<string, { readonly at: number; readonly oid: number }>>()
   readonly #timers = new Map<string, NodeJS.Timeout>()
 
   constructor(limitMs: number, onChange: (databaseId: string) => void) {
@@ -62,12 +55,26 @@ export class SessionsInTheWay {
 
   /** Ends what is due, and watches the rest. Where nothing waits, the times are forgotten. */
   async clear(databaseId: string, place: Obstructed): Promise<{ blockers: Blocker[]; ended: number }> {
-    const blockers = place.waiting.length === 0 ? [] : await findBlockers(place)
-    this.#count(databaseId, place, blockers)
+    const { sql, waiting, since: at = Date.now() } = place
+    const blockers = waiting.length === 0 ? [] : await findBlockers(place)
+    const before = this.#since.get(databaseId)
+    // Spared sessions may hide others: they begin no time, and end none.
+    const isCounted = ({ target }: Waiting) => {
+      const own = blockers.filter((one) => one.target === target)
+      return before?.has(target) || own.length === 0 || own.some((one) => !one.isSpared)
+    }
+    const since = waiting.filter(isCounted).map(({ target, oids: [oid = 0] }) => {
+      return [target, before?.get(target) ?? { at, oid }] as const
+    })
+    this.#since.set(databaseId, new Map(since))
     const overdue = new Set(this.#findOverdue(databaseId).map(([target]) => target))
     const due = blockers.filter((one) => !one.isSpared && overdue.has(one.target) && isEndable(one, place))
     let ended = 0
-    for (const { holder } of due) if (await endHolder(place.sql, holder)) ended++
+    for (const { holder } of due)
+      await sql.unsafe(statementToEnd(holder)).then(
+        () => ended++,
+        () => {},
+      )
     this.#watch(databaseId, place, blockers.length > 0)
     return { blockers, ended }
   }
@@ -87,23 +94,6 @@ export class SessionsInTheWay {
     return [...(this.#since.get(databaseId) ?? [])].filter(([, { at }]) => at <= end)
   }
 
-  /** Spared sessions may hide others: they begin no time, and end none. */
-  #count(
-    databaseId: string,
-    { waiting, since: at = Date.now() }: Obstructed,
-    blockers: readonly Blocker[],
-  ): void {
-    const before = this.#since.get(databaseId)
-    const isHeldUp = ({ target }: Waiting) => {
-      const own = blockers.filter((one) => one.target === target)
-      return before?.has(target) || own.length === 0 || own.some((one) => !one.isSpared)
-    }
-    const since = waiting.filter(isHeldUp).map(({ target, oids: [oid = 0] }) => {
-      return [target, before?.get(target) ?? { at, oid }] as const
-    })
-    this.#since.set(databaseId, new Map(since))
-  }
-
   #watch(databaseId: string, place: Obstructed, isSeen: boolean): void {
     clearTimeout(this.#timers.get(databaseId))
     this.#timers.delete(databaseId)
@@ -112,13 +102,12 @@ export class SessionsInTheWay {
     if (!isSeen && limits.length === 0) return
     const dueAt = Math.min(...limits.map((at) => (at > now ? at : now + Math.min(this.#limitMs, againMs))))
     const expect = () => {
-      const waitMs = Math.max(0, Math.min(dueAt - Date.now(), isSeen ? lookMs : againMs))
       const timer = setTimeout(async () => {
         const isGone = isSeen && (await findBlockers(place).catch(() => [])).length === 0
         if (this.#timers.get(databaseId) !== timer) return
         if (isGone || Date.now() >= dueAt) this.#onChange(databaseId)
         else expect()
-      }, waitMs).unref()
+      }, lookMs).unref()
       this.#timers.set(databaseId, timer)
     }
     expect()
@@ -128,18 +117,6 @@ export class SessionsInTheWay {
 /** A prepared transaction is a promise to a coordinator: it is rolled back only where it keeps raw values readable. */
 function isEndable({ holder, target }: Blocker, { waiting }: Obstructed): boolean {
   return 'pid' in holder || waiting.some((one) => one.target === target && !one.isClosed)
-}
-
-/** False: the role of the binding may not, or it is still there. */
-async function endHolder(sql: Sql, holder: Holder): Promise<boolean> {
-  const ending =
-    'pid' in holder
-      ? sql<{ done: boolean }[]>`select pg_catalog.pg_terminate_backend(${holder.pid}, ${endMs}) as done`
-      : sql.unsafe(statementToEnd(holder)).then(() => [{ done: true }])
-  return await ending.then(
-    ([row]) => row?.done ?? false,
-    () => false,
-  )
 }
 
 /** SQL: the role `r` of a session is spared. One that was dropped has no row, and is not. */

@@ -6,27 +6,28 @@ import { readMark } from './replay.ts'
 import { type Loss, visitServer } from './visit-server.ts'
 
 /** The servers of a binding. */
-interface Servers {
+export interface Servers {
   /** Changes with the binding: a new address needs a new connection. */
   readonly key: string
   connectTo(place: Place): Database
+  /** The servers of its cluster that it lists. */
   readonly places: readonly Place[]
   /** Those that may serve sessions; none where read-only sessions are for the primary too. */
   readonly standbyPlaces: readonly Place[]
 }
 
-/** What the room needs of bindings and masks. */
-interface Needs {
+interface Bindings {
   /** Null: the database is not bound. */
   open(databaseId: string): Promise<Database | null>
   /** Of an open database. */
   targetOf(databaseId: string): Servers | undefined
-  /** For each role a text that changes with its rights and with the masks of the database. */
-  readStandings(
-    database: Pick<Database, 'sql'>,
-    roles: readonly string[],
-  ): Promise<ReadonlyMap<string, string>>
 }
+
+/** For each role a text that changes with its rights and with the masks of the database. */
+type ReadStandings = (
+  database: Pick<Database, 'sql'>,
+  roles: readonly string[],
+) => Promise<ReadonlyMap<string, string>>
 
 export interface StandbyLook {
   /** For each role a text that is another one as soon as its rights or the masks of the database are. */
@@ -52,14 +53,16 @@ interface Losing {
  * replayed all that the primary had written when the session asked for it.
  */
 export class Standbys {
-  readonly #needs: Needs
+  readonly #bindings: Bindings
+  readonly #readStandings: ReadStandings
   /** With the key of the binding that each is of. */
   readonly #followed = new Map<string, { readonly key: string; readonly server: FollowedServer }>()
-  /** By database: the version of its records, and an end of the primary's log behind their change. */
-  readonly #changes = new Map<string, { readonly version: string; readonly lsn: string }>()
+  /** By database: the version of its records and the primary's timeline, and an end of the log behind their change. */
+  readonly #changes = new Map<string, { readonly key: string; readonly lsn: string }>()
 
-  constructor(needs: Needs) {
-    this.#needs = needs
+  constructor(bindings: Bindings, readStandings: ReadStandings) {
+    this.#bindings = bindings
+    this.#readStandings = readStandings
   }
 
   /**
@@ -69,11 +72,11 @@ export class Standbys {
     databaseId: string,
     role: string,
   ): Promise<{ readonly place: Place; readonly standing: string } | undefined> {
-    const primary = await this.#needs.open(databaseId)
-    const target = this.#needs.targetOf(databaseId)
+    const primary = await this.#bindings.open(databaseId)
+    const target = this.#bindings.targetOf(databaseId)
     if (!target || !hasStandbys(target) || !primary) return undefined
     // The standing comes first: a change after it is noticed by its text, one before it is replayed.
-    const standing = (await this.#needs.readStandings(primary, [role])).get(role)
+    const standing = (await this.#readStandings(primary, [role])).get(role)
     if (standing === undefined) return undefined
     const mark = await readMark(primary)
     const others = target.standbyPlaces.filter((place) => !isAt(primary.primary(), place))
@@ -88,10 +91,10 @@ export class Standbys {
 
   /** For sessions that are under way. Rejects when the primary cannot be asked. */
   async look(databaseId: string, roles: readonly string[]): Promise<StandbyLook> {
-    const primary = await this.#needs.open(databaseId)
-    const target = this.#needs.targetOf(databaseId)
+    const primary = await this.#bindings.open(databaseId)
+    const target = this.#bindings.targetOf(databaseId)
     if (!target || !primary) return { standings: new Map(), close: [] }
-    const standings = await this.#needs.readStandings(primary, roles)
+    const standings = await this.#readStandings(primary, roles)
     const mark = await readMark(primary)
     const judged = await Promise.all(
       target.standbyPlaces.map(async (place) =>
@@ -111,14 +114,15 @@ export class Standbys {
     version: string,
     { open, logins }: Losing,
   ): Promise<Losing & { readonly pending: readonly string[] }> {
-    const target = this.#needs.targetOf(databaseId)
+    const target = this.#bindings.targetOf(databaseId)
     // The primary of one host is not known by its place.
     const at = primary.primary()
     const isServing = hasStandbys(target)
     if (!target || !at || !(isServing || logins.length > 0)) return { open, logins: [], pending: [] }
     const mark = await readMark(primary)
     const known = this.#changes.get(databaseId)
-    const last = known?.version === version ? known : { version, lsn: mark.lsn }
+    const key = `${version} ${mark.timeline}`
+    const last = known?.key === key ? known : { key, lsn: mark.lsn }
     this.#changes.set(databaseId, last)
     const marked = open.map((one) => (isRole(one) && !one.isSeen ? { left: mark.lsn, ...one } : one))
     const raw = marked.flatMap(({ role, left }) => (left ? [{ role, left, scope: 'here' as const }] : []))

@@ -1,26 +1,19 @@
 import type { Database } from '../../db/database.ts'
-import type { Place } from '../../db/database-url.ts'
 import type { Sql } from '../../db/sql.ts'
 import { sqlstateOf } from '../../db/sqlstate.ts'
 import { sqlstate } from '../../kernel/sqlstate.ts'
 import { type KeptSession, keepSession } from '../../sessions/kept-session.ts'
+import type { Servers } from '../../sessions/standbys.ts'
 import type { Target } from '../policy.ts'
 import { type Claimant, describeMasked } from '../read/claim.ts'
 import { describeFinding, Unfit } from '../unfit.ts'
 import type { FindingsPort } from './findings-port.ts'
 
 /** A bound database, as the management side knows it. */
-export interface BoundTarget {
-  /** Changes with the binding: a new address needs a new connection. */
-  readonly key: string
+export interface BoundTarget extends Servers {
   /** It has logged in before. */
   readonly isReached: boolean
   connect(): Database
-  connectTo(place: Place): Database
-  /** The servers of its cluster that it lists. */
-  readonly places: readonly Place[]
-  /** Those that may serve sessions; none where read-only sessions are for the primary too. */
-  readonly standbyPlaces: readonly Place[]
   /** The tables that rules name. */
   readTables(): Promise<readonly Target[]>
   /** Records that the binding logged in. Returns the name of another resource that was bound to the database before. */

@@ -7,11 +7,11 @@ import { CoalescedJobs, type Occasion, TurnQueue } from '../../kernel/jobs.ts'
 import { Standbys } from '../../sessions/standbys.ts'
 import type { Statement } from '../model.ts'
 import type { Policy, Proposal } from '../policy.ts'
+import { readStandings } from '../read/mask-version.ts'
 import { takeTurn } from '../turn.ts'
 import { Unfit } from '../unfit.ts'
 import { Connections } from './connections.ts'
 import type { LoginKeeper, LoginOutcome, OpenLogins, PolicyReader } from './login-port.ts'
-import { readStandings } from './standings.ts'
 import { type Taken, type TurnNeeds, Turns } from './take-turns.ts'
 import { CatalogWatch, readSeen, unseen } from './watch-catalogs.ts'
 
@@ -64,11 +64,7 @@ export class Controller {
       this.#catalogs.forget(databaseId)
     })
     this.#connections = connections
-    this.standbys = new Standbys({
-      open: (databaseId) => connections.open(databaseId),
-      readStandings,
-      targetOf: (databaseId) => connections.targetOf(databaseId),
-    })
+    this.standbys = new Standbys(connections, readStandings)
     const read = async (databaseId: string, guard: string | null) => {
       // Asking the store each time would take longer than the reading.
       const database = connections.recall(databaseId)
