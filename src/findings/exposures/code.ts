@@ -1,9 +1,9 @@
 import type { NamedObject } from '../../contracts/inspection.ts'
 import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
-import { type ExposureKind, type Findings, kind, type Routine } from './exposure.ts'
-import { listMasked, listReaders } from './grantees.ts'
+import { type ExposureKind, type Findings, kind } from './exposure.ts'
 import { searchPath, triggerText, usesRow } from './routine-paths.ts'
-import { readersOf } from './routines.ts'
+import { type Routine, readersOf } from './routines.ts'
+import { listMasked, listReaders } from './scene.ts'
 
 /**
  * SECURITY DEFINER functions run with the rights of their owner. Those that name a masked relation, or call a function

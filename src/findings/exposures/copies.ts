@@ -2,8 +2,9 @@ import type { Exposure } from '../../contracts/inspection.ts'
 import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
 import type { Query, Row } from '../../db/sql.ts'
 import { selectGuard } from '../../masks/read/guard.ts'
-import { type ExposureKind, kind, type Scene } from './exposure.ts'
-import { granteesOf, listReaders } from './grantees.ts'
+import { type ExposureKind, kind } from './exposure.ts'
+import { granteesOf } from './routines.ts'
+import { listReaders, type Scene } from './scene.ts'
 
 /** A masked column (`oid`, `keys`), and another one that holds its values. */
 interface CopyRow {

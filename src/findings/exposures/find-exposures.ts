@@ -1,19 +1,14 @@
 import type { Exposure } from '../../contracts/inspection.ts'
 import type { Database } from '../../db/database.ts'
-import { quoteQualified } from '../../db/quote.ts'
 import { readConsistently } from '../../db/read-consistently.ts'
-import type { Relation } from '../../masks/model.ts'
 import type { Claimant } from '../../masks/read/claim.ts'
-import { readRoles } from '../../masks/read/roles.ts'
-import { listExemptNames } from '../../masks/read/snapshot.ts'
-import { type PolicySource, type TurnResult, takeTurn } from '../../masks/turn.ts'
+import { type PolicySource, takeTurn } from '../../masks/turn.ts'
 import { catalogKinds } from './catalogs.ts'
 import { codeKinds } from './code.ts'
 import { findConsequences } from './consequences.ts'
 import { copyKinds } from './copies.ts'
-import { type ExposureKind, type Findings, kind, type MaskedRelation, type Scene } from './exposure.ts'
-import { makeRoleBook } from './role-book.ts'
-import { readRoutines } from './routines.ts'
+import { type ExposureKind, type Findings, kind } from './exposure.ts'
+import { type Scene, setScene } from './scene.ts'
 
 const everybodyExempt = kind<object>({
   code: 'EverybodyExempt',
@@ -72,35 +67,4 @@ function describeRow({ code, severity, describe }: ExposureKind, row: Findings, 
       ...{ remedy, consequences: findConsequences(remedy), rule: found.rule ?? null },
     },
   ]
-}
-
-/** The database as the policy would mask it, for those who look for ways around and for consequences. */
-export async function setScene(
-  sql: Scene['sql'],
-  { snapshot, plan, policy }: Pick<TurnResult, 'snapshot' | 'plan' | 'policy'>,
-): Promise<Scene> {
-  const { version, binding } = snapshot.server
-  const self = binding.name
-  const ofTwins = plan.masked.flatMap(({ twin }) => (twin?.by === 'itself' ? [twin.owner] : []))
-  const ours = [...new Set([self, ...snapshot.twinOwners.map(({ name }) => name), ...ofTwins])]
-  const roles = await readRoles(sql, version)
-  const exempt = new Set(snapshot.exempt.everybody ? roles.keys() : listExemptNames(snapshot))
-  const listed = policy.exemptRoles.filter((name) => roles.has(name) || name.toLowerCase() === 'public')
-  const masked = plan.masked.map(({ relation, hidden }) => describeRelation(relation, hidden))
-  const owners = masked.filter(({ kind }) => kind !== 'view').map(({ owner }) => owner)
-  const book = makeRoleBook({ roles, self, ours, exempt, listed }, owners)
-  const columns = masked.flatMap(({ oid, hidden }) => hidden.map(({ number }) => ({ oid, number })))
-  return {
-    ...{ ...book, sql, version, masked, routines: await readRoutines(sql, version, book) },
-    oids: masked.map(({ oid }) => oid),
-    hidden: { oids: columns.map(({ oid }) => oid), numbers: columns.map(({ number }) => number) },
-    byOid: new Map(masked.map((one) => [one.oid, one])),
-  }
-}
-
-function describeRelation(relation: Relation, hidden: ReadonlySet<number>): MaskedRelation {
-  const { kind, schema, name: bareName, ownerName: owner, columns } = relation
-  const names = { name: quoteQualified(schema, bareName), bareName, owner }
-  const shown = columns.filter(({ number }) => hidden.has(number))
-  return { ...relation, ...names, hidden: shown, hasRules: !kind.endsWith('view') }
 }

@@ -1,8 +1,8 @@
 import { quoteIdentifier } from '../../db/quote.ts'
 import type { Sql } from '../../db/sql.ts'
-import { kind, type MaskedRelation, type Scene } from './exposure.ts'
-import { listReaders } from './grantees.ts'
+import { kind } from './exposure.ts'
 import { ownPath } from './routines.ts'
+import { listReaders, type MaskedRelation, type Scene } from './scene.ts'
 
 /**
  * Names in a body in text are looked up when it runs, by the session's search path unless the function sets its own. A
