@@ -1,11 +1,10 @@
 import type { MaskFacts, Reason, Verdict } from '../contracts/verdict.ts'
 import { quoteIdentifier } from '../db/quote.ts'
 import type { Sql } from '../db/sql.ts'
-import { readingRoles } from '../masks/read/roles.ts'
-import type { Found, Scene } from './model.ts'
 import { readOwners } from './queries/relations.ts'
 import { findAttributes, findTargets, reasonQueries, reasonRows } from './reasons.ts'
 import { findMembers, readRoleGraph, revokeMemberships } from './role-graph.ts'
+import { type Found, isRelation, type Scene, setScene } from './scene.ts'
 
 /** A statement names so many objects at most; the next look finds the others. */
 const mostObjects = 100
@@ -43,28 +42,6 @@ async function findAll(scene: Scene, owned: readonly Found[]): Promise<Found[]> 
   const found = [findAttributes(scene), findTargets(scene, owners), owned]
   for (const query of reasonQueries) found.push(await query(scene))
   return found.flat()
-}
-
-const isRelation = ({ code }: Found) => code === 'RelationOwner'
-
-function setScene(sql: Sql, graph: Scene['graph'], facts: MaskFacts, owned: readonly Found[]): Scene {
-  const { self, exempt, twinOwners } = facts
-  const parts = owned.filter(isRelation)
-  const trusted = new Set([self, ...exempt, ...twinOwners])
-  const roles = [...graph.roles.values()]
-  const superusers = roles.filter(({ superuser }) => superuser).map(({ oid }) => oid)
-  const readers = roles.filter(({ name }) => readingRoles.includes(name)).map(({ oid }) => oid)
-  const sources = [...new Set([...trusted, ...superusers, ...readers, ...parts.map(({ holder }) => holder)])]
-  return {
-    ...{ ...facts, sql, graph, version: graph.version, trusted },
-    parts: parts.map(({ oid = 0 }) => oid),
-    judged: roles
-      .filter(({ oid, name }) => !trusted.has(oid) && !name.startsWith('pg_'))
-      .map(({ oid }) => oid),
-    seers: [...new Set([...sources, ...findMembers(graph, sources).keys()])],
-    stops: new Set([...trusted, ...superusers]),
-    mapped: new Set(facts.logins),
-  }
 }
 
 const list = (found: readonly Pick<Found, 'object'>[]) => found.map(({ object }) => object).join(', ')

@@ -1,8 +1,8 @@
 import type { ReasonKind } from '../contracts/verdict.ts'
 import { quoteIdentifier } from '../db/quote.ts'
-import type { Found, Scene } from './model.ts'
 import { findCode } from './queries/code.ts'
 import { findPrivileges } from './queries/relations.ts'
+import type { Found, Scene } from './scene.ts'
 
 /** The words of a row: what its text and its statement are made of. */
 interface Words {

@@ -1,4 +1,4 @@
-import type { Found, Scene } from '../model.ts'
+import type { Found, Scene } from '../scene.ts'
 
 /**
  * What roles own and a masked relation, or an object of a role that sees raw values, depends on: its owner can replace
@@ -6,21 +6,14 @@ import type { Found, Scene } from '../model.ts'
  * other such roles. Ownerless objects, such as triggers and policies, belong to what they are part of.
  */
 export async function findCode({ sql, version, judged, parts, seers }: Scene): Promise<Found[]> {
-  const classes = (names: string) =>
-    sql`array[${sql.unsafe(
-      names
-        .split(' ')
-        .map((name) => `'pg_catalog.pg_${name}'::regclass`)
-        .join(', '),
-    )}]::oid[]`
-  const ownerless = classes('attrdef rewrite trigger constraint policy amop amproc')
   return await sql<Found[]>`
     with recursive owned as materialized (
       select d.refobjid as owner, d.classid, d.objid from pg_catalog.pg_shdepend d
       where d.dbid = (select oid from pg_catalog.pg_database where datname = pg_catalog.current_database())
         and d.deptype = 'o' and d.refclassid = 'pg_catalog.pg_authid'::regclass
         and d.refobjid = any(${judged}::int8[]::oid[])
-        and d.classid = any(${classes('proc operator type class opclass collation extension')})
+        and d.classid = any(
+          '{pg_proc,pg_operator,pg_type,pg_class,pg_opclass,pg_collation,pg_extension}'::regclass[]::oid[])
         and not (d.classid = 'pg_catalog.pg_class'::regclass and d.objid = any(${parts}::int8[]::oid[]))
     ), used (owner, own_class, own, classid, objid, holder) as (
       (select owner, classid, objid, classid, objid, owner from owned
@@ -50,7 +43,8 @@ export async function findCode({ sql, version, judged, parts, seers }: Scene): P
         where u.classid = 'pg_catalog.pg_class'::regclass and r.srrelid = u.objid
           and ${version >= 160000 ? sql`s.subrunasowner` : sql`true`}) next
       where (u.holder is null or u.holder = u.owner or u.holder <> all(${seers}::int8[]::oid[]))
-        and (next.classid = any(${ownerless}) or ${ownerOf(sql)} is not null)
+        and (${ownerOf(sql)} is not null or next.classid = any(
+          '{pg_attrdef,pg_rewrite,pg_trigger,pg_constraint,pg_policy,pg_amop,pg_amproc}'::regclass[]::oid[]))
         and not exists (select from pg_catalog.pg_depend e where e.deptype = 'e' and e.classid = next.classid
           and e.objid = next.objid and e.refclassid = u.own_class and e.refobjid = u.own)
     ), reached as (

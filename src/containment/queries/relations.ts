@@ -1,7 +1,7 @@
 import type { MaskFacts } from '../../contracts/verdict.ts'
 import type { Fragment } from '../../db/query.ts'
 import type { Sql } from '../../db/sql.ts'
-import type { Found, Scene } from '../model.ts'
+import type { Found, Scene } from '../scene.ts'
 
 /**
  * For `with recursive`: `part`, the masked relations with their partitions, children and parents, and `reader`, these
