@@ -9,7 +9,7 @@ export const overview = {
   readsTitle: 'Who read raw values',
   reads: { raw: 'Raw reads', masked: 'Masked reads', denied: 'Denied reads' },
   rawReads: 'Raw reads, by day',
-  readsNone: 'Nobody has read masked columns yet',
+  readsNone: 'No role has read masked columns yet',
   readsNoneHint:
     'Statements through the gateway that read a masked column are counted here, with who sent them.',
   recent: 'Lately',

@@ -63,7 +63,7 @@ const nothing: Taken = { hasChanged: false }
 /** Between turns of which each makes some of very many twins. */
 const portionMs = 1_000
 
-/** One turn of the controller in a database, with what comes before and after it, and the state that it leaves. */
+/** Takes a turn in a database, ends the sessions that have to end, and writes the state. */
 export class Turns {
   readonly #parts: Parts
   readonly #inTheWay: SessionsInTheWay

@@ -1,6 +1,6 @@
 import { keyOf, type MaskRecord, type Oid, type Privilege, type Relation, type Snapshot } from '../model.ts'
 
-/** One privilege for each grantee, whoever granted it, and with the grant option where one of the grants has it. */
+/** One privilege for each grantee, with the grant option where one of its grantors gave that. */
 export function listGranted(acl: readonly Privilege[]): Privilege[] {
   const list = new Map<string, Privilege>()
   for (const { column, grantee, kind, grantable } of acl) {

@@ -74,7 +74,7 @@ export function plan(
   }
 }
 
-/** Default privileges of the binding let nobody in. */
+/** Default privileges of the binding are revoked: no other role reads the records. */
 function createRecords(snapshot: Snapshot): Statement[] {
   const { guard, defaults, server } = snapshot
   if (guard.isThere) return []

@@ -22,7 +22,7 @@ export const objects = attacks('contained', ['ENF-02'], {
     select * from "masked_Odd ""schema"."odd ""view"`,
   'a view with a name of 63 bytes':
     'select * from {S}.vvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvv',
-  'a view of somebody else in a schema that looks like ours': 'select * from masked_reports.hand_made',
+  'a view of another role in a schema that looks like ours': 'select * from masked_reports.hand_made',
   'a partitioned table': 'select * from {S}.orders',
   'a partition': 'select * from {S}.orders_1',
   'a partition of a partition': 'select * from {S}.orders_1a',
