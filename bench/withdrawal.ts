@@ -137,12 +137,12 @@ async function measure(binding: Database, { raise }: Obstacle): Promise<number> 
   const reading = readRaw(() => isOver)
   await new Promise((resolve) => setTimeout(resolve, 300))
   const from = performance.now()
-  const place = { database: binding, logins: [], hasStandbys: false }
+  const options = { logins: [], hasStandbys: false }
   const result = await takeTurn(binding, policyFor([]), {
-    onClosed: (closed) => endRawSessions(place, closed, false),
+    onClosed: (closed) => endRawSessions(binding, closed, { ...options, isAllClosed: false }),
   })
   const isAllClosed = result.unfinished.every(({ isClosed }) => isClosed)
-  await endRawSessions(place, result, isAllClosed)
+  await endRawSessions(binding, result, { ...options, isAllClosed })
   await new Promise((resolve) => setTimeout(resolve, 1000))
   isOver = true
   const last = await reading

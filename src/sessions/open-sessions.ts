@@ -1,6 +1,4 @@
 import type { Note } from '../contracts/note.ts'
-import type { Database } from '../db/database.ts'
-import { endSessions } from './end-sessions.ts'
 import { nameRole } from './holder.ts'
 
 /** A role that is no longer exempt and whose sessions are to end, or such a session that is still open. */
@@ -14,41 +12,6 @@ export interface OpenEntry {
   readonly isSeen?: boolean
   /** Its sessions at the primary have ended. A standby that has replayed so far shows the loss. */
   readonly left?: string
-}
-
-/** A database in which sessions may hold raw rows. */
-export interface RawPlace {
-  readonly database: Database
-  /** Login roles that the service made, by OID. */
-  readonly logins: readonly number[]
-  /** Other servers of its cluster serve sessions. */
-  readonly hasStandbys: boolean
-}
-
-/**
- * Ends the sessions of roles that are no longer exempt: an open cursor would go on returning raw rows. Waits for no
- * table. While a lock keeps a relation from being closed, the roles stay on the list, and each try looks at the
- * sessions of the first one alone: sessions that began later read through masks, and must not be ended again and
- * again. Once everything is closed the sessions themselves are on the list, until they are gone.
- */
-export async function endOpenSessions(
-  { database, logins, hasStandbys }: RawPlace,
-  open: readonly OpenEntry[],
-  isAllClosed: boolean,
-): Promise<readonly OpenEntry[]> {
-  const roles = open.filter((one) => isRole(one) && one.left === undefined)
-  const due = isAllClosed ? roles : roles.filter(({ isSeen }) => !isSeen)
-  const ended = await endSessions(database.sql, {
-    roles: due.map(({ role }) => role),
-    sessions: open.flatMap(({ pid, role }) => (pid === undefined ? [] : [{ pid, role }])),
-    ...{ scope: 'here', endsStarting: true, inherit: { database, roles: logins } },
-  })
-  const elsewhere = [...open.filter(({ left }) => left), ...(isAllClosed ? roles : [])]
-  return [
-    ...(isAllClosed ? [] : roles.map((entry) => ({ ...entry, isSeen: true }))),
-    ...(hasStandbys ? elsewhere.map(({ isSeen: _, ...entry }) => entry) : []),
-    ...ended.open,
-  ]
 }
 
 export const isRole = ({ pid }: OpenEntry) => pid === undefined

@@ -1,22 +1,48 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Sql } from '../../db/sql.ts'
-import { endOpenSessions, type OpenEntry, type RawPlace } from '../../sessions/open-sessions.ts'
+import type { Database } from '../../db/database.ts'
+import { endSessions } from '../../sessions/end-sessions.ts'
+import { isRole, type OpenEntry } from '../../sessions/open-sessions.ts'
 import type { TurnResult } from '../turn.ts'
 
-/** Ends the sessions that the record lists, and writes the list anew. Returns what is left to do. */
+interface Options {
+  /** Login roles that the service made, by OID. */
+  readonly logins: readonly number[]
+  /** Other servers than the primary serve sessions. */
+  readonly hasStandbys: boolean
+  readonly isAllClosed: boolean
+}
+
+/**
+ * Ends the sessions of roles that are no longer exempt, which the record lists: an open cursor would go on returning raw
+ * rows. Waits for no table. While a lock keeps a relation from being closed, the roles stay on the list, and each try
+ * looks at the sessions of the first one alone: sessions that began later read through masks, and must not be ended
+ * again and again. Once everything is closed the sessions themselves are on the list, until they are gone.
+ */
 export async function endRawSessions(
-  place: RawPlace,
+  database: Database,
   { open, snapshot }: Pick<TurnResult, 'open' | 'snapshot'>,
-  isAllClosed: boolean,
+  { logins, hasStandbys, isAllClosed }: Options,
 ): Promise<readonly OpenEntry[]> {
-  const left = await endOpenSessions(place, open, isAllClosed)
-  await replaceOpen(place.database.sql, snapshot.guard.schema, open, left)
-  return left
+  const roles = open.filter((one) => isRole(one) && one.left === undefined)
+  const due = isAllClosed ? roles : roles.filter(({ isSeen }) => !isSeen)
+  const ended = await endSessions(database.sql, {
+    roles: due.map(({ role }) => role),
+    sessions: open.flatMap(({ pid, role }) => (pid === undefined ? [] : [{ pid, role }])),
+    ...{ scope: 'here', endsStarting: true, inherit: { database, roles: logins } },
+  })
+  const elsewhere = [...open.filter(({ left }) => left), ...(isAllClosed ? roles : [])]
+  const rest = [
+    ...(isAllClosed ? [] : roles.map((entry) => ({ ...entry, isSeen: true }))),
+    ...(hasStandbys ? elsewhere.map(({ isSeen: _, ...entry }) => entry) : []),
+    ...ended.open,
+  ]
+  await replaceOpen(database, snapshot.guard.schema, open, rest)
+  return rest
 }
 
 /** Leaves the list as it is where another node changed it meanwhile: the next turn does the same again. */
 export async function replaceOpen(
-  sql: Sql,
+  { sql }: Database,
   schema: string,
   before: readonly OpenEntry[],
   after: readonly OpenEntry[],

@@ -207,7 +207,7 @@ export class Turns {
   #endRaw({ database, databaseId, settled }: Turn, result: TurnResult, isAllClosed: boolean) {
     const isServing = hasStandbys(this.#parts.connections.targetOf(databaseId))
     const logins = settled.logins.map(({ oid }) => oid)
-    return endRawSessions({ database, logins, hasStandbys: isServing }, result, isAllClosed)
+    return endRawSessions(database, result, { logins, hasStandbys: isServing, isAllClosed })
   }
 
   /** Ends sessions, compares standbys, and writes the state. */
@@ -223,7 +223,7 @@ export class Turns {
     const losing = { open: here, logins: settled.left }
     const left = await standbys.settle(databaseId, database, result.version, losing)
     const { open, pending: waits } = left
-    await replaceOpen(database.sql, snapshot.guard.schema, here, open)
+    await replaceOpen(database, snapshot.guard.schema, here, open)
     await logins.finish(database, databaseId, settled, left.logins)
     const strangers = database.strangers()
     const more = [...settled.notes, ...noteOpen(open)]

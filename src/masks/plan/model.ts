@@ -1,4 +1,4 @@
-import type { Holder } from '../../sessions/holder.ts'
+import type { Waiting } from '../../sessions/in-the-way.ts'
 import type { MaskRecord, Masks, Oid, Privilege, Relation, Statement } from '../model.ts'
 import type { Shows } from './follow-hidden.ts'
 
@@ -57,15 +57,8 @@ export interface MaskedRelation {
   readonly isKept: boolean
 }
 
-/** Something that could not be done, while everything else was. */
-export interface Unfinished {
-  readonly target: string
-  /** The relation, and those on whose locks it may wait. */
-  readonly oids: readonly Oid[]
+/** Something that could not be done, while everything else was. Its relation, and those on whose locks it may wait. */
+export interface Unfinished extends Waiting {
   readonly sqlstate: string
   readonly reason: string
-  /** Sessions and prepared transactions that were seen in the way. */
-  readonly holders: readonly Holder[]
-  /** False: raw values may still be readable there. */
-  readonly isClosed: boolean
 }

@@ -41,8 +41,8 @@ forEachCluster((cluster) => {
     }
     /** As an audit does it, on whatever node: nothing is kept in the node. */
     const audit = async () => {
-      const place = { database: binding, logins: [], hasStandbys: false }
-      const notes = noteOpen(await endRawSessions(place, await mask(...exempt), true))
+      const options = { logins: [], hasStandbys: false, isAllClosed: true }
+      const notes = noteOpen(await endRawSessions(binding, await mask(...exempt), options))
       return notes.map(({ target: role, message }) => [role, Number(/^Session (\d+)/.exec(message)?.[1])])
     }
     const isOver = ({ client }: { client: pg.Client }) =>

@@ -29,8 +29,8 @@ forEachCluster((cluster) => {
         openDelayed(target.database, target.urlOf(name), options)
       /** As an audit does it, on whatever node. Returns the sessions that the notes name. */
       const audit = async () => {
-        const place = { database: binding, logins: [], hasStandbys: false }
-        const notes = noteOpen(await endRawSessions(place, await mask(), true))
+        const options = { logins: [], hasStandbys: false, isAllClosed: true }
+        const notes = noteOpen(await endRawSessions(binding, await mask(), options))
         return notes.map(({ target: role, message }) => [role, Number(/^Session (\d+)/.exec(message)?.[1])])
       }
 
