@@ -1,5 +1,6 @@
 import pg from 'pg'
 import type { Database } from '../../src/db/database.ts'
+import { describeTurn } from '../../src/findings/turns/describe-turn.ts'
 import type { MaskingFunction } from '../../src/masks/policy.ts'
 import { takeTurn } from '../../src/masks/turn.ts'
 import { type ClusterName, majorOf } from '../support/cluster.ts'
@@ -212,7 +213,9 @@ class TurnScene {
     )
     const result = await (meanwhile === '' ? turn : turn.catch(() => undefined))
     this.#notes = [
-      ...(result?.notes ?? []).map(({ code, target, message }) => `${code} ${target}: ${message}`),
+      ...(result ? describeTurn(result) : []).map(
+        ({ code, target, message }) => `${code} ${target}: ${message}`,
+      ),
       ...(result?.unfinished ?? []).map(({ target, reason }) => `Unfinished ${target}: ${reason}`),
     ]
     if (!isDone) return 'nothing happened meanwhile'

@@ -1,4 +1,5 @@
 import type { Impact, LiveSession, RoleImpact } from '../../contracts/inspection.ts'
+import type { Note } from '../../contracts/note.ts'
 import type { Database } from '../../db/database.ts'
 import type { Fragment } from '../../db/query.ts'
 import { quoteIdentifier } from '../../db/quote.ts'
@@ -12,6 +13,7 @@ import { readersOf } from '../exposures/routines.ts'
 import { canLogIn, type Scene, setScene } from '../exposures/scene.ts'
 import { groupByRole } from '../group-by-role.ts'
 import { readsAll } from '../inspection/ordinary-tables.ts'
+import { describeTurn } from '../turns/describe-turn.ts'
 import { capNotes } from '../turns/judge-turn.ts'
 
 /** A function may have a hundred arguments of types with long names. */
@@ -24,6 +26,7 @@ export async function findImpact(
   claimant: Claimant,
 ): Promise<Impact> {
   const result = await takeTurn(database, policy, { dryRun: true, claimant })
+  const notes = describeTurn(result)
   return readConsistently(database, async (sql) => {
     const scene = await setScene(sql, result)
     const lost = await readLost(scene, result)
@@ -44,9 +47,9 @@ export async function findImpact(
       roles: roles.sort((one, other) => other.sessions.length - one.sessions.length),
       ended: await readWithdrawn(sql, result),
       reading: await readOldReaders(sql, result),
-      closed: listClosed(result),
+      closed: listClosed(result, notes),
       statements: result.steps.map(({ sql: text, why }) => ({ sql: text, why })),
-      notes: capNotes(result.notes),
+      notes: capNotes(notes),
     }
   })
 }
@@ -127,7 +130,7 @@ async function readOldReaders(sql: Sql, { snapshot, plan }: TurnResult) {
   return sessions.map((session) => ({ ...session, statement: `SELECT pg_terminate_backend(${session.pid})` }))
 }
 
-function listClosed({ plan, notes }: TurnResult): Impact['closed'] {
+function listClosed({ plan }: TurnResult, notes: readonly Note[]): Impact['closed'] {
   return plan.masked
     .filter(({ twin }) => twin === null)
     .map(({ relation: { schema, name } }) => ({

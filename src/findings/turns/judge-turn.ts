@@ -10,6 +10,7 @@ import { describeFinding } from '../../masks/unfit.ts'
 import { NameHeld, statementToEnd } from '../../sessions/holder.ts'
 import { type Blocker, describeBlocker } from '../../sessions/in-the-way.ts'
 import { examine } from '../preflight.ts'
+import { type Described, describeTurn } from './describe-turn.ts'
 import { explainFailure } from './explain-failure.ts'
 
 /** The state that a turn leaves, in words. */
@@ -62,9 +63,10 @@ async function findMissing({ open }: Look): Promise<string | null> {
  * owner.
  */
 export function judgeUnfinished(
-  { snapshot, unfinished, notes }: Pick<TurnResult, 'snapshot' | 'unfinished' | 'notes'>,
+  result: Described & Pick<TurnResult, 'unfinished'>,
   blockers: readonly Blocker[],
 ): Judged & { readonly lacksPrivilege: boolean } {
+  const { snapshot, unfinished } = result
   const isHarmless = ({ oids, isClosed }: Unfinished) => {
     const relation = snapshot.relations.get(oids[0] ?? 0)
     if (!relation) return oids.length === 0
@@ -74,7 +76,7 @@ export function judgeUnfinished(
   const describe = (one: Unfinished) => (mayPass(one) ? describeWaiting(one, blockers) : describeRefused(one))
   const waiting = unfinished.filter(mayPass)
   const serious = unfinished.filter((one) => !mayPass(one) && !isHarmless(one))
-  const unmasked = notes.filter(({ code }) => code === 'NotMasked').map(({ message }) => message)
+  const unmasked = describeTurn(result).flatMap(({ code, message }) => (code === 'NotMasked' ? message : []))
   const hasFailed = serious.length > 0 || unmasked.length > 0
   return {
     state: hasFailed ? 'Failed' : waiting.length > 0 ? 'Pending' : null,
@@ -126,13 +128,11 @@ const complete: ReadonlySet<Note['code']> = new Set([
 ])
 
 /** The notes of a state. A look at some tables leaves the notes about the others. */
-export function mergeNotes(
-  { snapshot, notes }: Pick<TurnResult, 'snapshot' | 'notes'>,
-  more: readonly Note[],
-  stored: readonly Note[],
-): Note[] {
+export function mergeNotes(result: Described, more: readonly Note[], stored: readonly Note[]): Note[] {
+  const notes = describeTurn(result)
   const told = new Set(notes.map(nameNote))
-  const isKept = (note: Note) => !snapshot.isWhole && !complete.has(note.code) && !told.has(nameNote(note))
+  const isKept = (note: Note) =>
+    !result.snapshot.isWhole && !complete.has(note.code) && !told.has(nameNote(note))
   return capNotes([...stored.filter(isKept), ...notes, ...more])
 }
 

@@ -3,7 +3,7 @@ import { quoteIdentifier } from '../../db/quote.ts'
 import type { Oid, Relation, Snapshot, Statement } from '../model.ts'
 import type { Policy } from '../policy.ts'
 import { assignMasks } from './assign-masks.ts'
-import { describeAround, noTwin } from './describe.ts'
+import { noTwin } from './describe.ts'
 import { finish, leave, listNewlyHidden, shareGuard } from './finish.ts'
 import { followViews, type Shown } from './follow-views.ts'
 import { nameRoles, say, writeGrant } from './grant-statements.ts'
@@ -18,6 +18,8 @@ import { placeTwin, refused, type TwinContext, type TwinPlace, writeTwin } from 
 /** What a turn is to do. All closings come before any opening. */
 export interface Plan {
   readonly masked: readonly MaskedRelation[]
+  /** Everything that shows what is masked, each after what it reads. */
+  readonly shown: ReadonlyMap<Oid, Shown>
   /** Relations of which columns are hidden that were not. */
   readonly newlyHidden: readonly Oid[]
   /** The place of the records. Nothing can be closed without it. */
@@ -65,12 +67,12 @@ export function plan(
   ]
   const watch = server.binding.isSuperuser && !isWatched ? createWatch(guard.schema) : []
   return {
-    ...{ masked, needed, isLeaving },
+    ...{ masked, shown, needed, isLeaving },
     newlyHidden: listNewlyHidden(masked),
     records: isMasking ? [...createRecords(snapshot), ...say('a place for records', ...watch)] : [],
     groups: groups.filter(({ close, open }) => close.length + open.length > 0),
     finish: isMasking ? finish(snapshot) : [],
-    notes: [...notes, ...refusals, ...describeAround(snapshot, policy, masked, shown)],
+    notes: [...notes, ...refusals],
   }
 }
 

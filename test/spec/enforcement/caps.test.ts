@@ -21,7 +21,9 @@ clause(
     const result = {
       unfinished,
       notes: [...views.map((target): Note => ({ code: 'NoTwin', target, message: 'None.' })), rowSecurity],
-      snapshot: { isWhole: true, relations: [] },
+      snapshot: { isWhole: true, relations: new Map() },
+      policy: { rules: [] },
+      plan: { masked: [], shown: new Map() },
     } as unknown as TurnResult
     const { state, reason, notes } = judgeUnfinished(result, [])
     assert.equal(state, 'Pending')

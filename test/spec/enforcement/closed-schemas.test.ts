@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe } from 'node:test'
 import pg from 'pg'
+import { describeTurn } from '../../../src/findings/turns/describe-turn.ts'
 import type { TurnOptions, TurnResult } from '../../../src/masks/turn.ts'
 import { takeTurn } from '../../../src/masks/turn.ts'
 import { clause } from '../../support/clause.ts'
@@ -184,7 +185,7 @@ forEachCluster((cluster) => {
             for (const shadow of ['masked_pub.list', 'masked_hr.staff'])
               await one.denies('keeper', `select mail from ${shadow}`)
           }
-          assert.deepEqual((await mask()).notes, [])
+          assert.deepEqual(describeTurn(await mask()), [])
           await seen('outsider')
           assert.deepEqual((await mask()).steps, [])
           await one.run(`revoke select on pub.list from "${outsider}"; grant select on pub.list to "${reader}";

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe } from 'node:test'
+import { describeTurn } from '../../../src/findings/turns/describe-turn.ts'
 import { takeTurn } from '../../../src/masks/turn.ts'
 import { clause } from '../../support/clause.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
@@ -58,7 +59,7 @@ forEachCluster((cluster) => {
             [rule('app.parent.secret'), rule('app.split.secret')],
             [rule('app.beside.secret'), rule('app.child.secret'), rule('app.part.secret')],
           ]) {
-            assert.deepEqual((await takeTurn(target.database, policy(rules))).notes, [])
+            assert.deepEqual(describeTurn(await takeTurn(target.database, policy(rules))), [])
             for (const table of ['base', 'parent', 'child', 'leaf', 'split', 'part', 'shown']) {
               await assert.rejects(sql.unsafe(`select g from app.${table}`), /permission denied/, table)
               const rows = await sql.unsafe(`select g from masked_app.${table}`)

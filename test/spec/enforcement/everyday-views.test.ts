@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { describeTurn } from '../../../src/findings/turns/describe-turn.ts'
 import { takeTurn } from '../../../src/masks/turn.ts'
 import { clause } from '../../support/clause.ts'
 import { majorOf } from '../../support/cluster.ts'
@@ -147,7 +148,7 @@ forEachCluster((cluster) => {
         rule(`app.person.${column}`),
       )
       const rules = policy([...hidden, rule('app.parted.mail')])
-      const { notes } = await takeTurn(target.database, rules)
+      const notes = describeTurn(await takeTurn(target.database, rules))
       const { steps } = await takeTurn(target.database, rules)
       assert.deepEqual(steps, [])
       // PostgreSQL 14 has no views that read as their reader.

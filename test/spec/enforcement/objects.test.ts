@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { describeTurn } from '../../../src/findings/turns/describe-turn.ts'
 import { takeTurn } from '../../../src/masks/turn.ts'
 import { clause } from '../../support/clause.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
@@ -206,7 +207,7 @@ forEachCluster((cluster) => {
         create policy narrow on public.rows as restrictive to "${analyst}" using (who = 'all');
         create view public.rows_view as select * from public.rows;
         grant select on public.rows, public.rows_view to "${analyst}", "${bob}"`)
-      const { notes } = await mask([...rules, rule('public.rows.word')])
+      const notes = describeTurn(await mask([...rules, rule('public.rows.word')]))
       // A policy that restricts certain roles would not bind the owner of the twin, so there is none.
       for (const name of ['analyst', 'bob']) {
         for (const from of ['public.rows_view', 'public.rows'])

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { recommend } from '../../../src/findings/recommendations/recommend.ts'
+import { describeTurn } from '../../../src/findings/turns/describe-turn.ts'
 import { takeTurn } from '../../../src/masks/turn.ts'
 import { clause } from '../../support/clause.ts'
 import { createLabelled, labelledColumns, score } from '../../support/labelled/columns.ts'
@@ -33,8 +34,7 @@ clause(
     const rules = found.map(({ schema, table, column, suggestion }) =>
       rule(`${schema}.${table}.${column}`, suggestion.maskingFunction, suggestion),
     )
-    const { notes } = await takeTurn(target.database, policy(rules))
-    assert.deepEqual(notes, [])
+    assert.deepEqual(describeTurn(await takeTurn(target.database, policy(rules))), [])
     const [row] = await target.database.sql<{ text: string }[]>`
       select concat_ws(' ', (select string_agg(t::text, '') from masked_public.tickets t),
         (select string_agg(u::text, '') from masked_public.users u)) as text`

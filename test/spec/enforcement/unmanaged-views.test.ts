@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe } from 'node:test'
 import type { Database } from '../../../src/db/database.ts'
 import { examine } from '../../../src/findings/preflight.ts'
+import { describeTurn } from '../../../src/findings/turns/describe-turn.ts'
 import { judgeUnfinished } from '../../../src/findings/turns/judge-turn.ts'
 import { takeTurn } from '../../../src/masks/turn.ts'
 import { clause } from '../../support/clause.ts'
@@ -170,7 +171,7 @@ forEachCluster((cluster) => {
           grant select on app.other, app.kept, app.report to "${clerk}"`)
         const [row] = await run('select current_user::text as superuser')
         const all = policy([...rules, rule('app.other.mail')])
-        const { notes } = await takeTurn(binding, all)
+        const notes = describeTurn(await takeTurn(binding, all))
         const { refusals, warnings } = await examine(binding.sql, all.rules)
         assert.doesNotMatch(
           JSON.stringify([notes, refusals, warnings]),

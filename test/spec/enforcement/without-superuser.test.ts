@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe } from 'node:test'
 import { findExposures } from '../../../src/findings/exposures/find-exposures.ts'
+import { describeTurn } from '../../../src/findings/turns/describe-turn.ts'
 import { judgeUnfinished } from '../../../src/findings/turns/judge-turn.ts'
 import { takeTurn } from '../../../src/masks/turn.ts'
 import { clause } from '../../support/clause.ts'
@@ -65,7 +66,7 @@ forEachCluster((cluster) => {
         const roles = [analyst, auditor, owner].map(String)
         const before = await listPrivileges(target.database, roles)
         const session = target.connectAs('binder')
-        const { notes } = await takeTurn(session, policy(rules, [String(auditor)]))
+        const notes = describeTurn(await takeTurn(session, policy(rules, [String(auditor)])))
         assert.deepEqual(
           notes.map(({ code, target: of }) => [code, of]),
           [[note, 'app.m']],
@@ -92,7 +93,7 @@ forEachCluster((cluster) => {
           create view app.of_auditor as select * from app.t; alter view app.of_auditor owner to "${auditor}"`)
         const session = target.connectAs('binder')
         const rules = [rule('app.t.mail'), rule('app.foreign_to_us.mail')]
-        const { notes } = await takeTurn(session, policy(rules, [String(auditor)]))
+        const notes = describeTurn(await takeTurn(session, policy(rules, [String(auditor)])))
         assert.deepEqual(
           notes.map(({ code, target }) => [code, target]).sort(),
           [
@@ -119,7 +120,7 @@ forEachCluster((cluster) => {
           assert.equal(judgeUnfinished(attached, []).state, 'Failed')
           const find = async (code: string) =>
             (await findExposures(session, policy(rules))).filter((one) => one.code === code)
-          const unmasked = attached.notes.filter(({ code }) => code === 'NotMasked')
+          const unmasked = describeTurn(attached).filter(({ code }) => code === 'NotMasked')
           assert.deepEqual(
             unmasked.map((one) => one.target),
             ['app.log_1'],
