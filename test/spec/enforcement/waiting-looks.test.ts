@@ -1,19 +1,21 @@
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
+import { after, describe, mock, test } from 'node:test'
 import pg from 'pg'
+import { FewAtOnce } from '../../../src/kernel/few-at-once.ts'
 import { useBoundDatabase } from '../../support/bound-database.ts'
 import { clause } from '../../support/clause.ts'
 import { apiVersion, policyUrl } from '../../support/masking.ts'
 import { issuedNow } from '../../support/tokens.ts'
-import { holdsFor, waitUntil } from '../../support/wait-until.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 /** As many as delay a look for longer than a change takes on a busy machine. */
 const lockedTables = Array.from({ length: 60 }, (_, at) => `public.slow${at}`)
-/** Longer than a request takes to its place in the queue. */
-const arrivalMs = 1500
 
 describe('looks that wait', () => {
   const { masking, db, bound } = useBoundDatabase()
+  /** Looks that have come to their place in the queue. */
+  const looks = mock.method(FewAtOnce.prototype, 'run')
+  after(() => looks.mock.restore())
 
   /** A signed-in person with a role at the database. */
   async function signIn() {
@@ -61,10 +63,12 @@ describe('looks that wait', () => {
     await using tables = await holdTables()
     const taken = [1, 2].map(() => masking.send('GET', `${policyUrl(db)}/recommendations`))
     await tables.waitForLooks(2)
+    const before = looks.mock.callCount()
     const sent = send()
     let answered = 0
     for (const one of sent) void one.finally(() => answered++)
-    await holdsFor(arrivalMs, 'the requests wait', () => answered === 0)
+    await waitUntil('the requests wait', () => looks.mock.callCount() >= before + sent.length)
+    assert.equal(answered, 0)
     await change()
     await tables.release()
     const answers = await Promise.all(sent)
