@@ -40,6 +40,8 @@ interface Ended {
   readonly failure?: unknown
 }
 
+const nothing: Ended = { open: [], starting: [], ended: 0 }
+
 interface Process {
   readonly pid: number
   /** Absent: whatever it is. */
@@ -59,13 +61,14 @@ class Undo extends Error {}
 export async function endSessions(sql: Sql, due: Due): Promise<Ended> {
   const { roles, sessions = [], scope, inherit } = due
   const oids = [...roles, ...sessions.map(({ role }) => role)]
-  if (oids.length === 0) return { open: [], starting: [], ended: 0 }
+  if (oids.length === 0) return nothing
   // Before those that show their role: one becomes the other.
   const seen = due.endsStarting && roles.length > 0 ? await findStarting(sql, scope === 'here') : []
   const delayed: Process[] = (await outwait(sql, seen, startMs)).map(({ pid }) => ({ pid }))
   const isDue = (one: Session) =>
     roles.includes(one.role) || sessions.some(({ pid, role }) => pid === one.pid && role === one.role)
   const shown = (await findSessions(sql, oids, scope)).filter(isDue)
+  if (shown.length + delayed.length === 0) return nothing
   const isPrecise = roles.every((role) => inherit?.roles.includes(role))
   let refused = await endEach(shown, sql)
   if (!isPrecise) refused.push(...(await endEach(delayed, sql)))
