@@ -1,6 +1,6 @@
 import type { MaskFacts } from '../contracts/verdict.ts'
 import type { Sql } from '../db/sql.ts'
-import { readingRoles } from '../masks/read/roles.ts'
+import { readingRoles } from '../masks/names.ts'
 import { findMembers, type RoleGraph } from './role-graph.ts'
 
 /** A row of a query: one object that makes a role one that is not contained. */

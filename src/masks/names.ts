@@ -31,6 +31,14 @@ export const isLoginMark = (comment: string | null): boolean => comment?.startsW
  */
 export const hasLoginForm = (role: string): boolean => role.includes('/')
 
+/** Roles of PostgreSQL that read raw values beneath or past the privileges on tables. */
+export const readingRoles: readonly string[] = [
+  'pg_read_all_data',
+  'pg_read_server_files',
+  'pg_write_server_files',
+  'pg_execute_server_program',
+]
+
 /** A name that no transaction of another role can hold. */
 export const nameGuard = (): string => `${guardSchema}_${randomBytes(6).toString('hex')}`
 

@@ -39,7 +39,7 @@ export interface TurnOptions {
   /** Relations that wait to be closed for too long: sessions in the way are ended meanwhile. */
   readonly overdue?: () => ReadonlySet<Oid>
   /** For tests that stop the service between two statements. */
-  readonly beforeStep?: (at: number) => void | Promise<void>
+  readonly beforeStep?: () => void | Promise<void>
 }
 
 export interface TurnResult {
@@ -109,8 +109,7 @@ async function runIn(
   // With the last rule everything of ours goes, so everything is looked at.
   const looked = policy.rules.length === 0 ? undefined : focus
   const snapshot = await readSnapshot(tx, start, header, exempt, policy, looked)
-  const rules = looked ? policy.rules.filter(concerns(snapshot, looked)) : policy.rules
-  const planned = await planWith(tx, snapshot, { ...policy, rules }, phase, start.statementTimeout)
+  const planned = await planWith(tx, snapshot, policy, phase, start.statementTimeout)
   const { masked, isLeaving, finish } = planned
   const isGuarded = masked.length > 0 || (start.guard.isThere && !isLeaving)
   const claimed = isGuarded ? claims : []
@@ -118,7 +117,7 @@ async function runIn(
   const base = { policy, notes: planned.notes, unfinished: [], snapshot, plan: planned }
   if (options.dryRun || steps.length === 0)
     return { ...base, steps, version: header?.version ?? '', open: header?.open ?? [] }
-  const beforeStep = countSteps(options)
+  const { beforeStep } = options
   if (phase.name === 'together') {
     const applied = apply(tx, steps, beforeStep)
     if (beforeStep || isLeaving) await applied
@@ -216,12 +215,6 @@ async function planWith(
   return plan(snapshot, policy, texts)
 }
 
-/** Counts the statements of a transaction. */
-function countSteps({ beforeStep }: TurnOptions): TurnOptions['beforeStep'] {
-  let at = 0
-  return beforeStep && (() => beforeStep(at++))
-}
-
 /** Numbers the change. */
 async function raise(tx: Tx, { guard, isWatched }: Snapshot): Promise<Pick<TurnResult, 'version' | 'open'>> {
   const [[now]] = await Promise.all([
@@ -234,18 +227,6 @@ async function raise(tx: Tx, { guard, isWatched }: Snapshot): Promise<Pick<TurnR
       : undefined,
   ])
   return now ?? { version: '', open: [] }
-}
-
-/** Rules of the tables in focus, and of what turned out to hang together with them. */
-function concerns({ relations, records }: Snapshot, focus: readonly Target[]): (rule: Target) => boolean {
-  const keyOf = ({ schema, table }: Target) => `${schema}\0${table}`
-  const pins = [...records.values()].flatMap(({ pins: own }) => own)
-  const tables = new Set(
-    [...focus, ...[...relations.values()].map(({ schema, name }) => ({ schema, table: name })), ...pins].map(
-      keyOf,
-    ),
-  )
-  return (rule) => tables.has(keyOf(rule))
 }
 
 const listSteps = ({ records, groups, finish }: Plan, claimed: readonly Statement[]) => [

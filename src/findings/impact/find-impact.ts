@@ -122,10 +122,14 @@ async function readWithdrawn(sql: Sql, { snapshot, plan }: TurnResult) {
  * on reading.
  */
 async function readOldReaders(sql: Sql, { snapshot, plan }: TurnResult) {
+  const concerned = plan.masked.filter(({ record, masks, hidden }) => {
+    const known = new Set(record?.pins.map(({ number }) => number))
+    return record ? [...masks.keys()].some((number) => !known.has(number)) : hidden.size > 0
+  })
   const which = sql`not coalesce(r.rolsuper or r.rolname = current_user
         or r.rolname = any(${listExemptNames(snapshot)}::text[]), false)
       and exists (select from pg_catalog.pg_locks l where l.pid = a.pid and l.granted
-        and l.relation = any(${[...plan.newlyHidden]}::int8[]::oid[]))`
+        and l.relation = any(${concerned.map(({ relation }) => relation.oid)}::int8[]::oid[]))`
   const sessions = await readSessions(sql, which)
   return sessions.map((session) => ({ ...session, statement: `SELECT pg_terminate_backend(${session.pid})` }))
 }

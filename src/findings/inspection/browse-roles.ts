@@ -4,7 +4,7 @@ import type { Tx } from '../../db/transaction.ts'
 import { twinOwnerPrefix } from '../../masks/names.ts'
 import type { Policy } from '../../masks/policy.ts'
 import { findGuard } from '../../masks/read/guard.ts'
-import { exemptions, readRoles } from '../../masks/read/roles.ts'
+import { exemptions, readRoles } from '../roles.ts'
 import { isBrowsable, readsAll } from './ordinary-tables.ts'
 
 /**

@@ -3,7 +3,7 @@ import { loginMarkPrefix, markPrefix } from '../../db/login-mark.ts'
 import type { Sql } from '../../db/sql.ts'
 import type { Policy } from '../../masks/policy.ts'
 import { findGuard } from '../../masks/read/guard.ts'
-import { exemptions, listJudged, readRoles } from '../../masks/read/roles.ts'
+import { exemptions, listJudged, readRoles } from '../roles.ts'
 
 /**
  * What a policy is about in a database. `isStored`: what is masked now counts, too. Login roles of other databases are

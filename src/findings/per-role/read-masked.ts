@@ -4,8 +4,8 @@ import type { Query, Row, Sql } from '../../db/sql.ts'
 import type { Controller } from '../../masks/control/controller.ts'
 import { findGuard } from '../../masks/read/guard.ts'
 import { readMaskVersion } from '../../masks/read/mask-version.ts'
-import { exemptions, readRoles } from '../../masks/read/roles.ts'
 import { groupByRole } from '../group-by-role.ts'
+import { exemptions, readRoles } from '../roles.ts'
 import { readWatched } from './read-watched.ts'
 
 /**

@@ -26,7 +26,7 @@ export interface Run {
   readonly plan: Plan
   /** Sessions that were seen in the way since the last call. */
   readonly takeHolders: () => readonly Holder[]
-  readonly beforeStep?: ((at: number) => void | Promise<void>) | undefined
+  readonly beforeStep?: (() => void | Promise<void>) | undefined
 }
 
 /** So long each of the first locks that are in the way is waited for; later ones no longer than a moment. */

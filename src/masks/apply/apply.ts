@@ -12,15 +12,15 @@ const mostBytes = 65_536
 export async function apply(
   tx: Tx,
   statements: readonly Statement[],
-  beforeStatement?: (at: number) => void | Promise<void>,
+  beforeStatement?: () => void | Promise<void>,
 ): Promise<void> {
   if (!beforeStatement) {
     const messages = [...formBatches(statements)].map(writeMessage)
     await Promise.all(messages.map((text) => tx.unsafe(text).then(() => {})))
     return
   }
-  for (const [at, one] of statements.entries()) {
-    await beforeStatement(at)
+  for (const one of statements) {
+    await beforeStatement()
     await tx.unsafe(writeMessage([one]))
   }
 }

@@ -45,15 +45,6 @@ function isEverybody(list: string): string {
   return `${quoteLiteral(everybody)} = ANY (${list})`
 }
 
-/** Relations of which columns are hidden that were not: cursors may go on to read them. */
-export const listNewlyHidden = (masked: readonly MaskedRelation[]): Oid[] =>
-  masked
-    .filter(({ record, masks, hidden }) => {
-      const known = new Set(record?.pins.map(({ number }) => number))
-      return record ? [...masks.keys()].some((number) => !known.has(number)) : hidden.size > 0
-    })
-    .map(({ relation }) => relation.oid)
-
 /**
  * `pg_dump` of owners and exempt roles locks every table that it finds, ours too. A role without a right here can be
  * dropped. Locks on the schema of the records hold up no mask.

@@ -4,7 +4,7 @@ import type { Oid, Relation, Snapshot, Statement } from '../model.ts'
 import type { Policy } from '../policy.ts'
 import { assignMasks } from './assign-masks.ts'
 import { noTwin } from './describe.ts'
-import { finish, leave, listNewlyHidden, shareGuard } from './finish.ts'
+import { finish, leave, shareGuard } from './finish.ts'
 import { followViews, type Shown } from './follow-views.ts'
 import { nameRoles, say, writeGrant } from './grant-statements.ts'
 import { recallBefore, writeAcl } from './grants.ts'
@@ -20,8 +20,6 @@ export interface Plan {
   readonly masked: readonly MaskedRelation[]
   /** Everything that shows what is masked, each after what it reads. */
   readonly shown: ReadonlyMap<Oid, Shown>
-  /** Relations of which columns are hidden that were not. */
-  readonly newlyHidden: readonly Oid[]
   /** The place of the records. Nothing can be closed without it. */
   readonly records: readonly Statement[]
   readonly groups: readonly Group[]
@@ -68,7 +66,6 @@ export function plan(
   const watch = server.binding.isSuperuser && !isWatched ? createWatch(guard.schema) : []
   return {
     ...{ masked, shown, needed, isLeaving },
-    newlyHidden: listNewlyHidden(masked),
     records: isMasking ? [...createRecords(snapshot), ...say('a place for records', ...watch)] : [],
     groups: groups.filter(({ close, open }) => close.length + open.length > 0),
     finish: isMasking ? finish(snapshot) : [],

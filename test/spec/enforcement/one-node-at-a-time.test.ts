@@ -30,9 +30,10 @@ describe('two nodes that change one masked database', () => {
           return rows.length === 0
         }
         let later: ReturnType<typeof turn> | undefined
+        let at = 0
         const first = await turn(paused, {
-          async beforeStep(at) {
-            if (at !== 2) return
+          async beforeStep() {
+            if (at++ !== 2) return
             stored = policy([])
             later ??= turn(database)
             await waitUntil('PostgreSQL ends the idle turn', isOver)
@@ -60,8 +61,7 @@ describe('two nodes that change one masked database', () => {
       const { promise: isGiven, resolve: give } = Promise.withResolvers<void>()
       const { promise: isBegun, resolve: begin } = Promise.withResolvers<void>()
       const first = takeTurn(database, policy([pay]), {
-        async beforeStep(at) {
-          if (at > 0) return
+        async beforeStep() {
           begin()
           await isGiven
         },

@@ -1,5 +1,5 @@
-import type { Sql } from '../../db/sql.ts'
-import type { Policy } from '../policy.ts'
+import type { Sql } from '../db/sql.ts'
+import type { Policy } from '../masks/policy.ts'
 
 export interface Role {
   readonly oid: number
@@ -10,14 +10,6 @@ export interface Role {
   /** Roles that it is a direct member of, with or without inheriting from them. */
   readonly memberOf: readonly string[]
 }
-
-/** Roles of PostgreSQL that read raw values beneath or past the privileges on tables. */
-export const readingRoles: readonly string[] = [
-  'pg_read_all_data',
-  'pg_read_server_files',
-  'pg_write_server_files',
-  'pg_execute_server_program',
-]
 
 /**
  * A member holds a role when it may SET ROLE to it or inherits from it; since 16 an ADMIN option alone gives neither.
