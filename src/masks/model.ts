@@ -191,9 +191,7 @@ export interface Snapshot {
   readonly twinOwners: readonly TwinOwner[]
   /** Superusers of those in any access list. */
   readonly superusers: ReadonlySet<Oid>
-  /** Names of roles that are not ours and stand where an owner of twins would: `masquerade_twins_16384_10`. */
-  readonly takenNames: ReadonlySet<string>
-  /** Names of all roles in any access list above: 16411 → `ann`. */
+  /** Names of all roles in any access list above, and of roles that are named as owners of twins: 16411 → `ann`. */
   readonly roleNames: ReadonlyMap<Oid, string>
   /** Default privileges of owners: what they create is granted to these. 10 → { relations: [], schemas: [16411] }. */
   readonly defaults: ReadonlyMap<

@@ -11,7 +11,7 @@ import { closeEach, type Done, openEach, type Run } from './apply/apply-each.ts'
 import { judge } from './apply/outcomes.ts'
 import { postcheck } from './apply/postcheck.ts'
 import type { Oid, Snapshot, Statement } from './model.ts'
-import { nameGuard } from './names.ts'
+import { say } from './plan/grant-statements.ts'
 import { upgradeGuards } from './plan/guard-tables.ts'
 import type { Unfinished } from './plan/model.ts'
 import { type Plan, plan } from './plan/plan.ts'
@@ -20,7 +20,7 @@ import { type Claimant, claim } from './read/claim.ts'
 import { readDefinitions } from './read/definitions.ts'
 import { readHeader } from './read/guard.ts'
 import { listExemptNames, readExempt, readSnapshot } from './read/snapshot.ts'
-import { idleMs, readStart, type Start } from './read/start.ts'
+import { idleMs, readStart } from './read/start.ts'
 import { TurnUnderWay } from './unfit.ts'
 
 export interface TurnOptions {
@@ -161,10 +161,10 @@ async function changeEach(
 
 /** Takes the lock of the database, and reads under it what the turn is about. */
 async function begin(tx: Tx, source: PolicySource, options: TurnOptions, phase: Phase) {
-  const first = await readStart(tx, turnWaitMs, options.isMasked)
-  const start = phase.renamesGuard ? renameGuard(first) : first
-  await upgrade(tx, start)
+  const start = await readStart(tx, turnWaitMs, options.isMasked, phase.renamesGuard)
   const { guard, server } = start
+  if (guard.isThere && !start.isCurrent)
+    await apply(tx, say('records of an earlier release', ...upgradeGuards(guard.schema, server.version)))
   if (guard.isThere) await takeLock(tx, guard.schema)
   const [policy, header] = await Promise.all([
     typeof source === 'function' ? source(tx) : source,
@@ -186,22 +186,6 @@ async function takeLock(tx: Tx, schema: string): Promise<void> {
   })
 }
 
-function renameGuard(start: Start): Start {
-  const { guard } = start
-  return guard.isThere ? start : { ...start, guard: { ...guard, schema: nameGuard() } }
-}
-
-/** Records of an earlier release are read in the form of this one. */
-async function upgrade(tx: Tx, start: Start): Promise<void> {
-  const { guard, server, isCurrent } = start
-  if (!guard.isThere || isCurrent) return
-  const why = 'records of an earlier release'
-  await apply(
-    tx,
-    upgradeGuards(guard.schema, server.version).map((sql) => ({ sql, why })),
-  )
-}
-
 async function planWith(
   tx: Tx,
   snapshot: Snapshot,
@@ -215,17 +199,13 @@ async function planWith(
   return plan(snapshot, policy, texts)
 }
 
-/** Numbers the change. */
+/** Numbers the change. The event trigger noted the changes of this turn, which are none to look at. */
 async function raise(tx: Tx, { guard, isWatched }: Snapshot): Promise<Pick<TurnResult, 'version' | 'open'>> {
-  const [[now]] = await Promise.all([
-    tx<Pick<TurnResult, 'version' | 'open'>[]>`
-      update ${tx(guard.schema)}.policy set epoch = coalesce(epoch, 0) + 1
-      returning ${guard.schema}::regnamespace::oid || '/' || epoch as version, open`,
-    // The event trigger noted the changes of this turn, which are none to look at.
-    isWatched
-      ? tx`delete from ${tx(guard.schema)}.drift where transaction = pg_catalog.txid_current()`
-      : undefined,
-  ])
+  const swept = tx`with swept as (
+    delete from ${tx(guard.schema)}.drift where transaction = pg_catalog.txid_current())`
+  const [now] = await tx<Pick<TurnResult, 'version' | 'open'>[]>`
+    ${isWatched ? swept : tx``} update ${tx(guard.schema)}.policy set epoch = coalesce(epoch, 0) + 1
+    returning ${guard.schema}::regnamespace::oid || '/' || epoch as version, open`
   return now ?? { version: '', open: [] }
 }
 

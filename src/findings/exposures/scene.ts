@@ -3,9 +3,9 @@ import { quoteQualified } from '../../db/quote.ts'
 import type { Tx } from '../../db/transaction.ts'
 import type { Relation } from '../../masks/model.ts'
 import { readingRoles } from '../../masks/names.ts'
-import { type Role, readRoles, withAncestors } from '../roles.ts'
 import { listExemptNames } from '../../masks/read/snapshot.ts'
 import type { TurnResult } from '../../masks/turn.ts'
+import { type Role, readRoles, withAncestors } from '../roles.ts'
 import { readRoutines } from './routines.ts'
 
 export interface HiddenColumn {

@@ -2,7 +2,7 @@ import type { Note } from '../../contracts/note.ts'
 import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
 import type { Oid, Relation, Snapshot } from '../../masks/model.ts'
 import { hasLoginForm } from '../../masks/names.ts'
-import { closed, note } from '../../masks/plan/describe.ts'
+import { note } from '../../masks/plan/describe.ts'
 import { nameRoles } from '../../masks/plan/grant-statements.ts'
 import type { TurnResult } from '../../masks/turn.ts'
 
@@ -16,7 +16,9 @@ export function describeTurn({ snapshot, policy, plan, notes }: Described): Note
     ...notes,
     ...(isRuled ? snapshot.exempt.unknown.map(exemptsNothing) : []),
     ...(policy.takenNames ?? []).map(exemptNameTaken),
-    ...masked.flatMap(({ relation }) => (relation.rolePolicies === 'none' ? [] : rowSecurity(relation))),
+    ...masked.flatMap(({ relation }) =>
+      relation.rolePolicies === 'permissive' ? rowSecurity(relation) : [],
+    ),
     ...masked.flatMap(({ relation, twin }) =>
       twin?.shows === 'decided' && !relation.isSecurityInvoker ? readsAsReader(relation) : [],
     ),
@@ -33,14 +35,11 @@ const readsAsReader = ({ schema, name }: Relation) =>
     'privileges of its reader. Grant SELECT on the relations that it reads to the roles that are to read it.',
   )
 
-const rowSecurity = ({ schema, name, rolePolicies }: Relation) =>
+const rowSecurity = ({ schema, name }: Relation) =>
   note(
     'RowSecurity',
     `${schema}.${name}`,
-    `${schema}.${name} has row policies`,
-    rolePolicies === 'restrictive'
-      ? `that restrict certain roles, and no masked twin. ${closed}`
-      : 'for certain roles. Through the masked twin only policies for PUBLIC show rows.',
+    `${schema}.${name} has row policies for certain roles. Through the masked twin only policies for PUBLIC show rows.`,
   )
 
 /** An entry may be of a role that does not exist yet; it is more often a name that was mistyped. */
@@ -101,12 +100,8 @@ function notMasked(
   const readers = new Set(acl.flatMap(({ kind: right, grantee }) => (right === 'SELECT' ? grantee : [])))
   const roles = [...readers].filter((one) => one !== server.binding.oid && !trusted.has(one))
   if (exempt.everybody || roles.length === 0) return []
-  const what =
-    kind === 'view'
-      ? 'shows masked columns with the rights of'
-      : 'holds masked columns from before the rule, of'
   return write(
-    `${what} ${holder}, and can only be closed by its owner.`,
+    `shows hidden columns with the rights of ${holder}, or has copies of them, and can only be closed by its owner.`,
     `It shows them to ${nameRoles({ roleNames }, roles).join(', ')}. Run: ${change}.`,
   )
 }

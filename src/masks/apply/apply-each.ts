@@ -60,7 +60,7 @@ export async function closeEach(run: Run, insists?: ReadonlySet<Oid>): Promise<D
     else if (some.length > 1) for (const one of some) await closeSome([one])
     else
       for (const { group } of some) {
-        unfinished.push(describe(run, group, error, false))
+        unfinished.push({ ...placeOf(group), ...explain(run, error), isClosed: false })
         // A lock on the relation is none on its twin, which may show what is hidden now.
         if (group.closeTwin.length > 0) await change(group.closeTwin, [])
       }
@@ -76,7 +76,7 @@ export async function openEach(run: Run): Promise<Done> {
   const change = await startChanges(run, usual, false)
   const masked = new Map<Group['key'], MaskedRelation>(plan.masked.map((one) => [one.relation.oid, one]))
   const needed = new Set(plan.groups.flatMap(({ needs }) => needs))
-  const failed = new Map<Group['key'], Blocked>()
+  const failed = new Map<Group['key'], Cause>()
   const [steps, unfinished, notes]: [Statement[], Unfinished[], Note[]] = [[], [], []]
   const end = Date.now() + openingMs
   for (const group of plan.groups) {
@@ -85,11 +85,8 @@ export async function openEach(run: Run): Promise<Done> {
     if (group.open.length === 0 || failed.has(group.key) || (own && group.close.length > 0)) continue
     const blocked = group.needs.flatMap((key) => failed.get(key) ?? [])[0]
     // At least one of them is done in each turn.
-    const late =
-      Date.now() > end && steps.length > 0
-        ? new Blocked('has no twin yet', sqlstate.programLimitExceeded)
-        : undefined
-    const error = blocked ?? late ?? (await change(group.open, [group]))
+    const isLate = Date.now() > end && steps.length > 0
+    const error = blocked || isLate ? undefined : await change(group.open, [group])
     if (error === null) {
       steps.push(...group.open)
       continue
@@ -100,8 +97,9 @@ export async function openEach(run: Run): Promise<Done> {
       notes.push(noTwin(own.relation, refused))
       continue
     }
-    const one = describe(run, group, error, own !== undefined || error === late)
-    failed.set(group.key, new Blocked(one.reason, one.sqlstate, one.holders))
+    const cause = blocked ?? (isLate ? tooLate : explain(run, error))
+    const one = { ...placeOf(group), ...cause, isClosed: own !== undefined || isLate }
+    failed.set(group.key, cause)
     // Relations that a role or schema needs, or that need it, say what is in the way.
     if (typeof group.key !== 'string' || !(blocked || needed.has(group.key))) unfinished.push(one)
   }
@@ -110,21 +108,7 @@ export async function openEach(run: Run): Promise<Done> {
 
 const isRefused = (error: unknown) =>
   (error instanceof NotAsPlanned && error.usesOthers) ||
-  (!(error instanceof Blocked) &&
-    judge(error) === 'refused' &&
-    sqlstateOf(error) !== sqlstate.insufficientPrivilege)
-
-/** What a twin needs is not there: its role or schema, or the twin of a relation that it reads. */
-class Blocked extends Error {
-  readonly code: string
-  readonly holders: readonly Holder[]
-
-  constructor(message: string, code: string, holders: readonly Holder[] = []) {
-    super(message)
-    this.code = code
-    this.holders = holders
-  }
-}
+  (error !== undefined && judge(error) === 'refused' && sqlstateOf(error) !== sqlstate.insufficientPrivilege)
 
 const failedTransaction = '25P02'
 
@@ -157,14 +141,18 @@ async function startChanges(
   }
 }
 
-function describe(
-  { takeHolders }: Run,
-  { target, key, needs }: Group,
-  error: unknown,
-  isClosed: boolean,
-): Unfinished {
-  const oids = typeof key === 'string' ? [] : [key, ...needs].filter((one) => typeof one !== 'string')
-  const reason = error instanceof Error ? error.message : ''
-  const holders = error instanceof Blocked && error.holders.length > 0 ? error.holders : takeHolders()
-  return { target, oids, sqlstate: sqlstateOf(error), reason, holders, isClosed }
-}
+/** Also of what needs it. */
+type Cause = Pick<Unfinished, 'sqlstate' | 'reason' | 'holders'>
+
+const tooLate: Cause = { sqlstate: sqlstate.programLimitExceeded, reason: 'has no twin yet', holders: [] }
+
+const explain = ({ takeHolders }: Run, error: unknown): Cause => ({
+  sqlstate: sqlstateOf(error),
+  reason: error instanceof Error ? error.message : '',
+  holders: takeHolders(),
+})
+
+const placeOf = ({ target, key, needs }: Group): Pick<Unfinished, 'target' | 'oids'> => ({
+  target,
+  oids: typeof key === 'string' ? [] : [key, ...needs].filter((one) => typeof one !== 'string'),
+})

@@ -6,7 +6,7 @@ export const note = (code: Note['code'], target: string, ...message: readonly st
   ...{ code, target, message: message.join(' ') },
 })
 
-export const closed = 'It is closed to all roles that are not exempt.'
+const closed = 'It is closed to all roles that are not exempt.'
 
 export const noTwin = ({ schema, name }: Relation, reason: string) =>
   note(

@@ -27,16 +27,12 @@ type Fitted = Pick<Mask, 'maskingFunction'> & Partial<Pick<Mask, 'numberFrom' | 
 
 export function fits(column: Pick<Column, 'baseName'>, mask: Fitted): boolean {
   if (mask.maskingFunction === 'Default') return true
-  if (mask.maskingFunction !== 'Number') return isString(column)
+  if (mask.maskingFunction !== 'Number') return strings.has(column.baseName)
   return [mask.numberFrom, mask.numberTo].every(isNumber) && Object.hasOwn(numbers, column.baseName)
 }
 
-const strings = new Set(['text', 'varchar', 'bpchar', 'citext'])
-
 /** Other types that call themselves strings may refuse what a mask is made of. */
-function isString({ baseName }: Pick<Column, 'baseName'>): boolean {
-  return strings.has(baseName)
-}
+const strings = new Set(['text', 'varchar', 'bpchar', 'citext'])
 
 function isNumber(text: string | null | undefined): boolean {
   return typeof text === 'string' && /^[+-]?\d{1,400}(\.\d{1,400})?([eE][+-]?\d{1,3})?$/.test(text)
@@ -194,7 +190,7 @@ function defaultValue(column: Column): string {
   if (Object.hasOwn(numbers, baseName)) return `0::${baseType}`
   if (baseName === 'bit') return `0::bit(${Math.max(column.modifier, 1)})`
   // An explicit cast cuts to the width.
-  if (isString(column)) return `(${quoteLiteral('XXXX')}::text)::${baseType}`
+  if (strings.has(baseName)) return `(${quoteLiteral('XXXX')}::text)::${baseType}`
   return `NULL::${baseType}`
 }
 

@@ -10,8 +10,6 @@ export function listGranted(acl: readonly Privilege[]): Privilege[] {
   return [...list.values()]
 }
 
-const granteeOf = ({ grantee }: Privilege) => grantee
-
 const wordOf = (one: Privilege) => `${keyOf(one)}:${one.grantable}`
 
 const without = (list: readonly Privilege[], others: readonly Privilege[]) => {
@@ -49,8 +47,10 @@ export function recallBefore(
       : []
   const lost = without(granted, now)
   const keys = new Set(now.map(keyOf))
-  const revoked = new Set([...lost.filter((one) => !keys.has(keyOf(one))), ...atTwin].map(granteeOf))
-  const optionless = new Set(lost.filter(({ grantable }) => grantable).map(granteeOf))
+  const revoked = new Set(
+    [...lost.filter((one) => !keys.has(keyOf(one))), ...atTwin].map(({ grantee }) => grantee),
+  )
+  const optionless = new Set(lost.filter(({ grantable }) => grantable).map(({ grantee }) => grantee))
   const kept = before
     .filter(({ grantee }) => !revoked.has(grantee))
     .map((one) => ({ ...one, grantable: one.grantable && !optionless.has(one.grantee) }))

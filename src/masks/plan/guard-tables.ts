@@ -84,8 +84,6 @@ export function createWatch(schema: string): string[] {
       IF tg_tag <> 'COMMENT' AND to_regclass(${quoteLiteral(driftTable)}) IS NOT NULL THEN
         INSERT INTO ${driftTable} VALUES (txid_current()) ON CONFLICT DO NOTHING; END IF; END $$`,
     `DROP EVENT TRIGGER IF EXISTS ${quoteIdentifier(driftTrigger)}`,
-    // Of earlier releases.
-    `DROP FUNCTION IF EXISTS ${quoteQualified(schema, 'notify_drift')}()`,
     `CREATE EVENT TRIGGER ${quoteIdentifier(driftTrigger)} ON ddl_command_end EXECUTE FUNCTION ${noteDrift}()`,
   ]
 }

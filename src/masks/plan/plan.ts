@@ -105,6 +105,7 @@ function maskAll(
   definitions: Definitions,
   shown: ReadonlyMap<Oid, Shown>,
 ) {
+  const taken = new Set(snapshot.roleNames.values())
   const context: TwinContext = { snapshot, definitions, moves: new Map() }
   const [twinless, gone] = [new Set<Oid>(), new Set<Oid>()]
   const [masked, needed, refusals, drops]: [MaskedRelation[], Oid[], Note[], Group[]] = [[], [], [], []]
@@ -126,7 +127,7 @@ function maskAll(
     const isSame = !isBelowGone && record?.basis?.split(':')[0] === place.basis
     const isKept = isSame && made !== null && isUntouched(made, relation, place, record.rule)
     const obstacle =
-      findObstacle(snapshot, how, place, suspended) ??
+      findObstacle(taken, how, place, suspended) ??
       (isSame && record.isRefused ? refused : undefined) ??
       (relation.reads.some((each) => twinless.has(each)) ? 'a relation that it reads has none' : undefined)
     if (obstacle === undefined && by === 'definition' && !isKept && !definitions.has(oid)) needed.push(oid)
@@ -158,9 +159,9 @@ const isUntouched = (made: Relation, relation: Relation, place: TwinPlace, rule:
 
 /** Undefined: it can have a twin. */
 function findObstacle(
-  { takenNames }: Snapshot,
+  taken: ReadonlySet<string>,
   { relation, by }: Shown,
-  { owner }: TwinPlace,
+  { owner, ownerOid }: TwinPlace,
   suspended: Policy['suspended'],
 ): string | undefined {
   const isOwn = by === 'itself'
@@ -174,5 +175,5 @@ function findObstacle(
   if (relation.rolePolicies === 'restrictive')
     return 'its restrictive row policies name roles, and would not bind the twin'
   if (!isOwn && !relation.settable) return `the binding cannot act as its owner ${quoteIdentifier(owner)}`
-  return isOwn && takenNames.has(owner) ? `another role is named ${owner}` : undefined
+  return ownerOid === null && taken.has(owner) ? `another role is named ${owner}` : undefined
 }

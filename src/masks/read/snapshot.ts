@@ -1,5 +1,5 @@
 import type { Query, Row, Sql } from '../../db/sql.ts'
-import type { Exempt, Header, Oid, Schema, Snapshot, TwinOwner } from '../model.ts'
+import type { Exempt, Header, Oid, Schema, Snapshot } from '../model.ts'
 import { shadowName, shadowPrefix, twinOwnerName } from '../names.ts'
 import type { Policy, Target } from '../policy.ts'
 import { readRecords, readTwinOwners } from './guard.ts'
@@ -31,7 +31,7 @@ export async function readSnapshot(
     readExemptMembers(sql, exemptRoles),
     readDefaults(sql),
   ])
-  const roles = await readRoleFacts(sql, server.database, twinOwners, [
+  const roles = await readRoleFacts(sql, server.database, [
     ...[...all.values()].flatMap(({ owner, acl }) => [owner, ...acl.map(({ grantee }) => grantee)]),
     ...stored.flatMap(({ before }) => before.map(({ grantee }) => grantee)),
     ...[...schemas.values()].flatMap(({ users, shadow }) => [
@@ -156,20 +156,14 @@ async function readDefaults(sql: Sql): Promise<Snapshot['defaults']> {
 async function readRoleFacts(
   sql: Sql,
   database: Oid,
-  owners: readonly TwinOwner[],
   oids: readonly Oid[],
-): Promise<Pick<Snapshot, 'roleNames' | 'superusers' | 'takenNames'>> {
-  const rows = await sql<{ oid: Oid; name: string; isSuperuser: boolean; isLikeOurs: boolean }[]>`
-    select oid::int8 as oid, rolname::text as name, rolsuper as "isSuperuser",
-      pg_catalog.starts_with(rolname::text, ${twinOwnerName(database, '')}) as "isLikeOurs"
-    from pg_catalog.pg_roles where oid = any(${[...new Set(oids)]}::oid[])
+): Promise<Pick<Snapshot, 'roleNames' | 'superusers'>> {
+  const rows = await sql<{ oid: Oid; name: string; isSuperuser: boolean }[]>`
+    select oid::int8 as oid, rolname::text as name, rolsuper as "isSuperuser" from pg_catalog.pg_roles
+    where oid = any(${[...new Set(oids)]}::oid[])
       or pg_catalog.starts_with(rolname::text, ${twinOwnerName(database, '')})`
-  const ours = new Set(owners.map(({ role }) => role))
   return {
     roleNames: new Map(rows.map(({ oid, name }) => [oid, name])),
     superusers: new Set(rows.filter(({ isSuperuser }) => isSuperuser).map(({ oid }) => oid)),
-    takenNames: new Set(
-      rows.filter(({ oid, isLikeOurs }) => isLikeOurs && !ours.has(oid)).map(({ name }) => name),
-    ),
   }
 }

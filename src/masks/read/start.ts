@@ -1,7 +1,7 @@
 import type { Tx } from '../../db/transaction.ts'
 import { sqlstate } from '../../kernel/sqlstate.ts'
 import type { Server, Snapshot } from '../model.ts'
-import { driftFunction, driftTrigger, guardSchema } from '../names.ts'
+import { driftFunction, driftTrigger, guardSchema, nameGuard } from '../names.ts'
 import { selectGuard } from './guard.ts'
 
 /** PostgreSQL ends a session that leaves the transaction of a turn idle for so long. */
@@ -29,13 +29,14 @@ interface Row extends Omit<Start, 'server' | 'guard'>, Omit<Server, 'binding'> {
 
 /**
  * Sets what later statements of the transaction depend on, and reads about the server and our records, by one
- * statement. `isMasked`: the service has masked the database of this place. Then a schema of another role with our
+ * statement. `isNameHeld`: the usual name cannot be had. `isMasked`: the service has masked the database of this place. Then a schema of another role with our
  * name may have our records.
  */
 export async function readStart(
   tx: Tx,
   lockTimeoutMs: number,
   isMasked: (place: string) => Promise<boolean> = async () => false,
+  isNameHeld = false,
 ): Promise<Start> {
   // Names in what we write are looked up among the built-ins alone, and temporary objects of a session never come
   // first.
@@ -69,7 +70,7 @@ export async function readStart(
   if (schema === null && taken.length > 0 && (await isMasked(place))) throw describeForeign(taken)
   return {
     server: { version, place, database, binding: { oid, name, isSuperuser } },
-    guard: { schema: schema ?? chooseName(taken), isThere: schema !== null },
+    guard: { schema: schema ?? (isNameHeld ? nameGuard() : chooseName(taken)), isThere: schema !== null },
     ...rest,
   }
 }

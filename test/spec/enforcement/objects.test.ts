@@ -217,7 +217,7 @@ forEachCluster((cluster) => {
       assert.deepEqual(await readAs('analyst', 'select id from public.rows'), [{ id: 1 }])
       const listTargets = (wanted: string) =>
         notes.filter(({ code }) => code === wanted).map(({ target: name }) => name)
-      assert.deepEqual(listTargets('RowSecurity'), ['public.rows'])
+      assert.deepEqual(listTargets('RowSecurity'), [])
       assert.deepEqual(listTargets('NoTwin'), ['public.rows', 'public.rows_view'])
       await run('drop policy narrow on public.rows')
       await mask([...rules, rule('public.rows.word')])
