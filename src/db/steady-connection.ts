@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { everySecond } from '../kernel/every-second.ts'
 import { schemaName } from './database.ts'
 import type { DatabaseAddress } from './database-url.ts'
 import { connectionOf, driverOptions } from './driver-options.ts'
@@ -145,10 +146,10 @@ export class SteadyConnection {
 
   /** One clock for all statements: the driver's own would be set and cleared with each of them. */
   #watch(client: pg.Client): void {
-    const clock = setInterval(() => {
+    const stop = everySecond(() => {
       if (this.#waiting > 0 && performance.now() - this.#waitingSince > answerTimeoutMs)
         client.connection.stream.destroy(new Error('the store does not answer'))
-    }, answerTimeoutMs / 5).unref()
-    client.once('end', () => clearInterval(clock))
+    })
+    client.once('end', stop)
   }
 }

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { everySecond } from '../kernel/every-second.ts'
 import { Problem } from '../kernel/problem.ts'
 import { readFreeBytes } from './data-directory.ts'
 import type { Database } from './database.ts'
@@ -12,7 +13,6 @@ const reasons: Readonly<Record<Exclude<StoreState, 'ready'>, string>> = {
   full: 'the disk of the database is full',
 }
 
-const probeEveryMs = 1_000
 const mebibyte = 1024 * 1024
 /** Two files of write-ahead log: PostgreSQL stops when it cannot begin the next one. */
 const leastFreeBytes = 32 * mebibyte
@@ -38,7 +38,7 @@ export class StoreHealth {
   readonly #log: Logger
   #state: StoreState = 'ready'
   #watched: Watched | undefined
-  #timer: NodeJS.Timeout | undefined
+  #stop = () => {}
   #probe: Promise<StoreState> | undefined
   /** The first failure whose reason the probe under way looks for. */
   #doubt: unknown
@@ -57,7 +57,7 @@ export class StoreHealth {
 
   watch(watched: Watched): void {
     this.#watched = watched
-    this.#timer = setInterval(() => void this.#tick(watched), probeEveryMs).unref()
+    this.#stop = everySecond(() => void this.#tick(watched))
   }
 
   /** Statements that fail tell of a store that is away. */
@@ -67,7 +67,7 @@ export class StoreHealth {
   }
 
   close(): void {
-    clearInterval(this.#timer)
+    this.#stop()
     this.#watched = undefined
   }
 

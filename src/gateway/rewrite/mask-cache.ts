@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { RoleMasks } from '../../contracts/role-masks.ts'
+import { everySecond } from '../../kernel/every-second.ts'
 import { isAtPlace } from '../login/require-place.ts'
 import type { BackendAddress, BoundPlaces, GatewayPorts } from '../ports.ts'
 import { MaskMap } from './mask-map.ts'
@@ -29,7 +30,6 @@ interface Page {
 }
 
 /** A node that missed the notification of another finds the change by its version, and by a whole look a change that has no version (foreign keys). */
-const lookEveryMs = 1_000
 const readEveryMs = 10_000
 /** Of masks whose binding changes meanwhile. */
 const mostReadings = 3
@@ -48,18 +48,18 @@ export class MaskCache {
   readonly #pages = new Map<string, Page>()
   /** Pages that the timer looks at now. A database may take longer than the time between two looks. */
   readonly #looking = new Set<Page>()
-  readonly #timer: NodeJS.Timeout
+  readonly #stop: () => void
 
   constructor(ports: CachePorts) {
     this.#ports = ports
-    this.#timer = setInterval(() => {
+    this.#stop = everySecond(() => {
       this.#forget()
       for (const page of this.#pages.values()) {
         if (!isUsed(page) || this.#looking.has(page)) continue
         this.#looking.add(page)
         void this.#look(page).finally(() => this.#looking.delete(page))
       }
-    }, lookEveryMs).unref()
+    })
   }
 
   /**
@@ -124,7 +124,7 @@ export class MaskCache {
   }
 
   close(): void {
-    clearInterval(this.#timer)
+    this.#stop()
   }
 
   #forget(): void {

@@ -1,14 +1,15 @@
-const lookEveryMs = 1_000
+import { everySecond } from '../../kernel/every-second.ts'
 
-/** Looks at once, and again a second after the end of each look, whether it failed or not. */
+/** Looks at once, and again each second that begins after the end of the last look, whether that failed or not. */
 export class RepeatedLook {
   readonly #look: () => Promise<void>
-  #timer: NodeJS.Timeout | undefined
-  #looking = Promise.resolve()
+  readonly #stop: () => void
+  #looking: Promise<void> | undefined
   #isClosed = false
 
   constructor(look: () => Promise<void>) {
     this.#look = look
+    this.#stop = everySecond(() => this.#tick())
     this.#tick()
   }
 
@@ -19,13 +20,13 @@ export class RepeatedLook {
   /** Waits for the look under way. */
   async close(): Promise<void> {
     this.#isClosed = true
-    clearTimeout(this.#timer)
+    this.#stop()
     await this.#looking
   }
 
   #tick(): void {
-    this.#looking = this.#look().finally(() => {
-      if (!this.#isClosed) this.#timer = setTimeout(() => this.#tick(), lookEveryMs).unref()
+    this.#looking ??= this.#look().finally(() => {
+      this.#looking = undefined
     })
   }
 }
