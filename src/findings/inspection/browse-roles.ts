@@ -1,10 +1,11 @@
 import type { RoleSight, RolesPage, RolesWanted } from '../../contracts/inspection.ts'
 import { loginMarkPrefix } from '../../db/login-mark.ts'
 import type { Tx } from '../../db/transaction.ts'
+import type { Exempt } from '../../masks/model.ts'
 import { twinOwnerPrefix } from '../../masks/names.ts'
 import type { Policy } from '../../masks/policy.ts'
 import { findGuard } from '../../masks/read/guard.ts'
-import { exemptions, readRoles } from '../roles.ts'
+import { readExempt } from '../../masks/read/snapshot.ts'
 import { isBrowsable, readsAll } from './ordinary-tables.ts'
 
 /**
@@ -12,18 +13,12 @@ import { isBrowsable, readsAll } from './ordinary-tables.ts'
  * Login roles stand for principals of the directory, of whom there may be many, and are left out with the roles of the
  * system and those that own twins.
  */
-export async function browseRoles(
-  tx: Tx,
-  { exemptRoles }: Pick<Policy, 'exemptRoles'>,
-  wanted: RolesWanted,
-): Promise<RolesPage | null> {
+export async function browseRoles(tx: Tx, policy: Policy, wanted: RolesWanted): Promise<RolesPage | null> {
   const relation = await findRelation(tx, wanted)
   if (!relation) return null
-  const exempt = exemptions(await readRoles(tx, relation.version), exemptRoles)
-  const found = await readSights(tx, relation, wanted)
-  const roles = found
-    .slice(0, wanted.limit)
-    .map((sight) => ({ ...sight, keepsRaw: sight.keepsRaw || exempt.includes(sight.role) }))
+  const exempt = await readExempt(tx, policy, relation.version)
+  const found = await readSights(tx, relation, wanted, exempt)
+  const roles = found.slice(0, wanted.limit)
   return { roles, last: found.length > roles.length ? (roles.at(-1)?.role ?? null) : null }
 }
 
@@ -49,7 +44,12 @@ async function findRelation(tx: Tx, { schema, table }: RolesWanted): Promise<Fou
 }
 
 /** One more than the page holds. */
-async function readSights(tx: Tx, { oid, twin }: FoundRelation, { search, after, limit }: RolesWanted) {
+async function readSights(
+  tx: Tx,
+  { oid, twin }: FoundRelation,
+  { search, after, limit }: RolesWanted,
+  { everybody, roles }: Exempt,
+) {
   const readable = (relation: number | null) => tx`
     select a.attname from pg_catalog.pg_attribute a join pg_catalog.pg_class o on o.oid = a.attrelid
     where a.attrelid = ${relation}::int8::oid and a.attnum > 0 and not a.attisdropped
@@ -65,7 +65,8 @@ async function readSights(tx: Tx, { oid, twin }: FoundRelation, { search, after,
         and (${after}::text is null or (r.rolname > ${after}::text::name and r.rolname <> ${search}::text))
       order by r.rolname <> ${search}::text, r.rolname limit ${limit + 1})
     select r.rolname::text as role, r.rolcanlogin as "canLogIn",
-      r.rolsuper or pg_catalog.pg_has_role(r.oid, c.relowner, 'USAGE') or ${readsAll(tx)} as "keepsRaw",
+      r.rolsuper or pg_catalog.pg_has_role(r.oid, c.relowner, 'USAGE') or ${readsAll(tx)}
+        or ${everybody} or r.oid = any(${[...roles]}::int8[]::oid[]) as "keepsRaw",
       array(select x.attname::text from (${readable(oid)}) x) as "rawColumns",
       array(select x.attname::text from (${readable(twin)}) x
         where x.attname not in (${readable(oid)})) as "maskedColumns"

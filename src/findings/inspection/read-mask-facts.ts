@@ -3,7 +3,7 @@ import { loginMarkPrefix, markPrefix } from '../../db/login-mark.ts'
 import type { Sql } from '../../db/sql.ts'
 import type { Policy } from '../../masks/policy.ts'
 import { findGuard } from '../../masks/read/guard.ts'
-import { exemptions, listJudged, readRoles } from '../roles.ts'
+import { readExempt } from '../../masks/read/snapshot.ts'
 
 /**
  * What a policy is about in a database. `isStored`: what is masked now counts, too. Login roles of other databases are
@@ -26,7 +26,7 @@ export async function readMaskFacts(
       where c.relkind in ('r', 'p', 'f')`
     : sql`select null::oid, null::oid where false`
   const [row] = await sql<
-    (Omit<MaskFacts, 'exempt' | 'isProposed'> & { version: number; others: number[] })[]
+    (Omit<MaskFacts, 'exempt' | 'isProposed'> & { version: number; others: number[]; all: number[] })[]
   >`
     with recorded (oid, owner) as (${recorded}), named as (
       select c.oid from unnest(${tables[0]}::text[], ${tables[1]}::text[]) as t(s, r)
@@ -42,12 +42,11 @@ export async function readMaskFacts(
       coalesce((select jsonb_agg(distinct owner::int8) from recorded where owner is not null), '[]') as "twinOwners",
       coalesce((select jsonb_agg(objoid::int8) from login), '[]') as logins,
       coalesce((select jsonb_agg(objoid::int8) from login where not is_own), '[]') as others,
-      current_setting('server_version_num')::int as version
+      array(select oid::int8 from pg_catalog.pg_roles) as all, current_setting('server_version_num')::int as version
     from pg_catalog.pg_roles r where r.rolname = current_user`
   if (!row) throw new Error('the role of the binding is gone')
-  const { version, others, ...facts } = row
-  const roles = await readRoles(sql, version)
-  const { roles: exempt } = exemptions(roles, listJudged(policy, roles))
-  const oids = [...exempt].flatMap((name) => roles.get(name)?.oid ?? [])
-  return { ...facts, exempt: oids.filter((oid) => !others.includes(oid)), isProposed: !isStored }
+  const { version, others, all, ...facts } = row
+  const { everybody, roles } = await readExempt(sql, policy, version)
+  const exempt = (everybody ? all : [...roles]).filter((oid) => !others.includes(oid))
+  return { ...facts, exempt, isProposed: !isStored }
 }

@@ -4,8 +4,8 @@ import type { Query, Row, Sql } from '../../db/sql.ts'
 import type { Controller } from '../../masks/control/controller.ts'
 import { findGuard } from '../../masks/read/guard.ts'
 import { readMaskVersion } from '../../masks/read/mask-version.ts'
+import { readExempt } from '../../masks/read/snapshot.ts'
 import { groupByRole } from '../group-by-role.ts'
-import { exemptions, readRoles } from '../roles.ts'
 import { readWatched } from './read-watched.ts'
 
 /**
@@ -34,12 +34,14 @@ export function createMaskReader(
     async findWouldMask(databaseId: string, roles: readonly string[]): Promise<readonly string[]> {
       if ((await readObserved(databaseId)) === null) return []
       const sql = await connect(databaseId)
-      const { exemptRoles } = await controller.readPolicy(databaseId)
+      const policy = await controller.readPolicy(databaseId)
       const [server] = await sql<{ version: number }[]>`
         select current_setting('server_version_num')::int as version`
-      const known = await readRoles(sql, server?.version ?? 0)
-      const exempt = exemptions(known, exemptRoles)
-      return roles.filter((name) => !exempt.includes(name) && !known.get(name)?.superuser)
+      const exempt = await readExempt(sql, policy, server?.version ?? 0)
+      const rows = await sql<{ name: string }[]>`
+        select rolname::text as name from pg_catalog.pg_roles where rolname = any(${roles}::text[])
+          and not (rolsuper or ${exempt.everybody} or oid = any(${[...exempt.roles]}::int8[]::oid[]))`
+      return rows.map(({ name }) => name)
     },
   }
 }
