@@ -5,7 +5,6 @@ import type { Relation } from '../../masks/model.ts'
 import { readingRoles } from '../../masks/names.ts'
 import { listExemptNames } from '../../masks/read/snapshot.ts'
 import type { TurnResult } from '../../masks/turn.ts'
-import { type Role, readRoles, withAncestors } from '../roles.ts'
 import { readRoutines } from './routines.ts'
 
 export interface HiddenColumn {
@@ -41,7 +40,7 @@ export async function setScene(
   const ours = [...new Set([self, ...snapshot.twinOwners.map(({ name }) => name), ...ofTwins])]
   // By themselves or as members of a role that is.
   const exempt = new Set(snapshot.exempt.everybody ? roles.keys() : listExemptNames(snapshot))
-  const reached = new Map([...roles.keys()].map((name) => [name, withAncestors(roles, name)]))
+  const reached = new Map([...roles.keys()].map((name) => [name, listReached(roles, name)]))
   const reach = (role: string) => reached.get(role) ?? new Set([role])
   // Roles whose code reads raw values.
   const superusers = [...roles.values()].filter(({ superuser }) => superuser).map(({ name }) => name)
@@ -49,8 +48,8 @@ export async function setScene(
   const sources = new Set([...superusers, ...exempt, ...owners, ...readingRoles, ...ours])
   const seers = new Set([...roles.keys()].filter((name) => [...reach(name)].some((one) => sources.has(one))))
   // Roles that are to see masks; with those that they may become and whose rights lead to no raw value.
-  const watched = [...roles.keys()]
-    .filter((name) => canLogIn(roles, name) && !exempt.has(name) && !ours.includes(name))
+  const watched = [...roles.values()]
+    .flatMap(({ name, canLogIn }) => (canLogIn && !exempt.has(name) && !ours.includes(name) ? name : []))
     .sort()
   const makers = [...new Set(watched.flatMap((role) => [...reach(role)]))].filter((role) => !seers.has(role))
   return {
@@ -73,8 +72,32 @@ function describeRelation(relation: Relation, hidden: ReadonlySet<number>): Mask
   return { ...relation, ...names, hidden: shown, hasRules: !kind.endsWith('view') }
 }
 
-export function canLogIn(roles: ReadonlyMap<string, Role>, name: string): boolean {
-  return roles.get(name)?.excess.includes('NOLOGIN') ?? false
+interface Role {
+  readonly name: string
+  readonly superuser: boolean
+  readonly canLogIn: boolean
+  /** Roles that it is a direct member of. */
+  readonly memberOf: readonly string[]
+}
+
+/**
+ * A member holds a role when it may SET ROLE to it or inherits from it; since 16 an ADMIN option alone gives neither.
+ */
+async function readRoles(sql: Tx, version: number): Promise<ReadonlyMap<string, Role>> {
+  const holds = version >= 160000 ? sql`and (m.inherit_option or m.set_option)` : sql``
+  const rows = await sql<Role[]>`
+    select r.rolname::text as name, r.rolsuper as superuser, r.rolcanlogin as "canLogIn",
+      array(select g.rolname::text from pg_catalog.pg_auth_members m
+        join pg_catalog.pg_roles g on g.oid = m.roleid where m.member = r.oid ${holds}) as "memberOf"
+    from pg_catalog.pg_roles r`
+  return new Map(rows.map((role) => [role.name, role]))
+}
+
+/** A role and every role that it is a member of, at any depth. */
+function listReached(roles: ReadonlyMap<string, Role>, name: string): ReadonlySet<string> {
+  const found = new Set([name])
+  for (const each of found) for (const parent of roles.get(each)?.memberOf ?? []) found.add(parent)
+  return found
 }
 
 /** Grantees that are to see masks; null: PUBLIC. */

@@ -10,7 +10,7 @@ import type { Claimant } from '../../masks/read/claim.ts'
 import { listExemptNames } from '../../masks/read/snapshot.ts'
 import { type PolicySource, type TurnResult, takeTurn } from '../../masks/turn.ts'
 import { readersOf } from '../exposures/routines.ts'
-import { canLogIn, type Scene, setScene } from '../exposures/scene.ts'
+import { type Scene, setScene } from '../exposures/scene.ts'
 import { groupByRole } from '../group-by-role.ts'
 import { readsAll } from '../inspection/ordinary-tables.ts'
 import { describeTurn } from '../turns/describe-turn.ts'
@@ -37,7 +37,7 @@ export async function findImpact(
     const roles = names.map(
       (role): RoleImpact => ({
         role,
-        canLogIn: canLogIn(scene.roles, role),
+        canLogIn: scene.roles.get(role)?.canLogIn ?? false,
         relations: relations(role),
         functions: functions(role),
         sessions: sessions.filter((session) => session.role === role),
