@@ -37,7 +37,6 @@ export interface Enforcement {
   report(databaseId: string): Promise<EnforcementReport>
   /** After a committed change of rules, policy or binding: enforces it where that is possible in reasonable time. */
   settle(databaseId: string): Promise<EnforcementReport>
-  /** The statements that a reconciliation would run now; none of them is run. */
   /** Everything of ours in the database and on its server. */
   findLeftovers(databaseId: string): Promise<readonly Leftover[]>
   /** After the policy was turned off and the mappings were deleted: what is left of ours. Can be repeated. */
