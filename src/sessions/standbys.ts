@@ -115,10 +115,12 @@ export class Standbys {
     { open, logins }: Losing,
   ): Promise<Losing & { readonly pending: readonly string[] }> {
     const target = this.#bindings.targetOf(databaseId)
-    // The primary of one host is not known by its place.
+    if (!target) return { open, logins, pending: [] }
     const at = primary.primary()
     const isServing = hasStandbys(target)
-    if (!target || !at || !(isServing || logins.length > 0)) return { open, logins: [], pending: [] }
+    // The primary of one host is not known by its place.
+    if (target.places.length < 2 || !(isServing || logins.length > 0))
+      return { open, logins: [], pending: [] }
     const mark = await readMark(primary)
     const known = this.#changes.get(databaseId)
     const key = `${version} ${mark.timeline}`
@@ -129,7 +131,7 @@ export class Standbys {
     const lost = logins.map(({ oid, left }) => ({ role: oid, left, scope: 'everywhere' as const }))
     const visits = await Promise.all(
       target.places.map((place) => {
-        const isPrimary = isSamePlace(at, place)
+        const isPrimary = isAt(at, place)
         const change = isServing && !isPrimary ? last.lsn : null
         const losses = [...raw, ...(isPrimary ? [] : lost)]
         return visitServer(this.#follow(databaseId, target, place), { mark, change, losses })
