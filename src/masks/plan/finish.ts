@@ -90,11 +90,22 @@ export function leave({ guard, schemas, twinOwners, server, records }: Snapshot)
         ...say(why, `DROP ROLE ${owner}`),
       ]
     }),
-    ...say(why, `DROP SCHEMA ${quoteIdentifier(guard.schema)} CASCADE`),
+    ...say(why, writeOrphanDrops(guard.schema), `DROP SCHEMA ${quoteIdentifier(guard.schema)} CASCADE`),
   ]
   const target = 'the roles and schemas of twins'
   return [formGroup(target, target, open, { needs: [...records.keys()] })]
 }
+
+/** The schemas of twins of schemas that were dropped. */
+const writeOrphanDrops = (guard: string) => `DO $do$
+  DECLARE orphan name;
+  BEGIN
+    FOR orphan IN SELECT n.nspname FROM ${quoteQualified(guard, 'shadow')} s JOIN pg_namespace n ON n.oid = s.shadow
+      WHERE s.source NOT IN (SELECT oid FROM pg_namespace)
+    LOOP
+      EXECUTE format('DROP SCHEMA %I', orphan);
+    END LOOP;
+  END $do$`
 
 /** What row policies read, for one. A role that runs DROP OWNED revokes nothing that other roles granted to it. */
 const writeLastRevokes = (role: Oid, version: number) => `DO $do$

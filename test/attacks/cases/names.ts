@@ -31,8 +31,8 @@ export const sharedNames = turnCases('any role, harm', ['ENF-310'], {
       twin('hr.client'),
       ...[holds(`select '{keep}' = '${shadow}.client'`), noneIsShared, isOurs],
       victim.seesMasks('select mail from {keep}'),
-      mask(''),
       mallory(`drop schema "${home}", masked_hr cascade`),
+      mask(client),
     ],
   },
   'a schema whose twins had the name first': {
@@ -49,8 +49,8 @@ export const sharedNames = turnCases('any role, harm', ['ENF-310'], {
       twin('hr.client'),
       ...[holds(`select '{keep}' <> '${shadow}.client'`), noneIsShared, isOurs],
       victim.seesMasks('select mail from {keep}'),
-      mask(''),
       mallory(`drop schema "${home}", masked_hr cascade`),
+      mask(client),
     ],
   },
   'names of 63 bytes': [
@@ -81,8 +81,8 @@ export const renamedSchemas = turnCases('any role, harm', ['ENF-311'], {
     twin('hr.client'),
     victim.seesMasks('select mail from {keep}'),
     mallory.isDenied('select mail from {keep}'),
-    mask(''),
     operator('drop schema hr cascade;; alter schema aside rename to hr'),
+    mask(client),
   ],
 })
 
