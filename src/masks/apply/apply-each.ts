@@ -97,7 +97,9 @@ export async function openEach(run: Run): Promise<Done> {
       notes.push(noTwin(own.relation, refused))
       continue
     }
-    const cause = blocked ?? (isLate ? tooLate : explain(run, error))
+    const cause = blocked ?? (isLate ? { ...tooLate } : explain(run, error))
+    // Sessions are sampled: they may have been seen since.
+    if (cause.holders.length === 0) cause.holders = run.takeHolders()
     const one = { ...placeOf(group), ...cause, isClosed: own !== undefined || isLate }
     failed.set(group.key, cause)
     // Relations that a role or schema needs, or that need it, say what is in the way.
@@ -142,9 +144,9 @@ async function startChanges(
 }
 
 /** Also of what needs it. */
-type Cause = Pick<Unfinished, 'sqlstate' | 'reason' | 'holders'>
+type Cause = Pick<Unfinished, 'sqlstate' | 'reason'> & { holders: readonly Holder[] }
 
-const tooLate: Cause = { sqlstate: sqlstate.programLimitExceeded, reason: 'has no twin yet', holders: [] }
+const tooLate = { sqlstate: sqlstate.programLimitExceeded, reason: 'has no twin yet', holders: [] }
 
 const explain = ({ takeHolders }: Run, error: unknown): Cause => ({
   sqlstate: sqlstateOf(error),
