@@ -32,8 +32,8 @@ export const recommendations: Command = {
 Usage: masquerade recommendations -d DATABASE [--yaml FILE | --apply [--yes]] [--json]
 
 Looks at the names of all columns and at a few rows of each table, and lists what looks like an e-mail address, a card
-number, a salary and so on, with the masking function that suits it. Arrays, JSON documents and longer texts are
-looked into as well; such a column is masked as a whole. No value is shown, kept or logged.
+number, a salary and so on, with the masking function that suits it. Keys of JSON documents, elements of arrays and the
+words of longer texts are looked at as well; such a column is masked as a whole. No value is shown, kept or logged.
 
 --yaml writes a file that 'masquerade rules apply' takes ('-': standard output), to be read and cut by a person.
 --apply shows the impact, asks, and adds the rules; with --yes it does not ask. ${databaseHelp}

@@ -45,10 +45,10 @@ export function baseType(tx: Tx): Fragment {
   return tx`
     cross join lateral (
       with recursive base as (
-        select t.oid, t.typname, t.typtype, t.typcategory, t.typbasetype from pg_catalog.pg_type t
+        select t.oid, t.typname, t.typtype, t.typcategory, t.typbasetype, t.typelem from pg_catalog.pg_type t
         where t.oid = a.atttypid
         union all
-        select t.oid, t.typname, t.typtype, t.typcategory, t.typbasetype
+        select t.oid, t.typname, t.typtype, t.typcategory, t.typbasetype, t.typelem
         from base join pg_catalog.pg_type t on t.oid = base.typbasetype where base.typtype = 'd'
       ) select * from base where typtype <> 'd'
     ) b`

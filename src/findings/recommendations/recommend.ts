@@ -14,7 +14,11 @@ const mostColumns = 20_000
 const mostTables = 300
 const mostColumnsOfTable = 60
 const sampleRows = 200
-const longestValue = 1_000
+const longestValue = 500
+/** Of a JSON document or an array. */
+const longestDocument = 1_000
+/** Of one array. */
+const mostElements = 20
 const allTimeoutMs = 15_000
 
 /**
@@ -43,10 +47,12 @@ export async function recommend(
 async function readColumns(tx: Tx): Promise<CatalogColumn[]> {
   return await tx<CatalogColumn[]>`
     select n.nspname::text as schema, c.relname::text as "table", a.attname::text as "column",
-      b.typname::text as "baseName", b.typcategory::text as category, c.oid::int8 as relation,
-      b.typtype = 'b' and (b.typcategory in ('S', 'I', 'A')
-        or b.typname in ('int8', 'numeric', 'json', 'jsonb')) as sampled
+      coalesce(e.typname, b.typname)::text as "baseName", coalesce(e.typcategory, b.typcategory)::text as category,
+      e.oid is not null as "isArray", c.oid::int8 as relation,
+      coalesce(e.typtype, b.typtype) = 'b' and (coalesce(e.typcategory, b.typcategory) in ('S', 'I')
+        or coalesce(e.typname, b.typname) in ('int8', 'numeric', 'json', 'jsonb')) as sampled
     from ${browsableColumns(tx)} ${baseType(tx)}
+    left join pg_catalog.pg_type e on e.oid = b.typelem and b.typcategory = 'A'
     order by 1, 2, a.attnum limit ${mostColumns}`
 }
 
@@ -72,8 +78,22 @@ async function sampleTables(
     for (const [at, column] of list.entries())
       samples.set(
         keyOf(column),
-        rows.flatMap((row) => row[at]?.slice(0, longestValue) ?? []),
+        rows.flatMap((row) => listValues(column, row[at] ?? null)),
       )
   }
   return samples
+}
+
+function listValues({ isArray, baseName }: CatalogColumn, value: string | null): string[] {
+  if (value === null) return []
+  if (isArray) return listElements(value.slice(0, longestDocument)).slice(0, mostElements)
+  return [value.slice(0, baseName === 'json' || baseName === 'jsonb' ? longestDocument : longestValue)]
+}
+
+/** An element in the text of an array: quoted, or up to the next comma or brace. */
+const element = /"((?:[^"\\]|\\.)*)"|[^{},"\\]+/g
+
+function listElements(text: string): string[] {
+  const found = [...text.matchAll(element)].map(([bare, quoted]) => quoted?.replace(/\\(.)/g, '$1') ?? bare)
+  return found.filter((one) => one !== 'NULL')
 }

@@ -8,7 +8,7 @@ import { createMaskedDatabase, policy, rule } from '../../support/masked-databas
 
 clause(
   'MASK-147',
-  'Recommendations look into arrays, JSON documents and longer texts too, and know names of people by their table. A column that no other function fits is recommended with `Default`. On the labelled schemas of the tests, at least 0.95 of the recommended columns are sensitive, and at least 0.9 of the sensitive columns are recommended.',
+  'Recommendations look at keys of JSON documents, elements of arrays and the words of longer texts too, and know names of people by their table. A column that no other function fits is recommended with `Default`. On the labelled schemas of the tests, at least 0.95 of the recommended columns are sensitive, and at least 0.9 of the sensitive columns are recommended.',
   async () => {
     await using target = await createMaskedDatabase()
     await createLabelled(target.database.sql, true)

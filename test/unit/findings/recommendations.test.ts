@@ -120,16 +120,25 @@ describe('what a column holds', () => {
   test("a name is a person's in a table of people, an array and a JSON document are masked as a whole", () => {
     assert.equal(judgeColumn({ name: 'name', table: 'customers', ...text }, [])?.kind, 'PersonName')
     assert.equal(judgeColumn({ name: 'brand_name', table: 'customers', ...text }, []), null)
-    const emails = judgeColumn({ name: 'emails', baseName: '_text', category: 'A' }, [])
+    const emails = judgeColumn({ name: 'emails', isArray: true, ...text }, [])
     assert.deepEqual(emails?.suggestion, { maskingFunction: 'Default' })
     const json = { name: 'profile', baseName: 'jsonb', category: 'U' }
     const documents = Array.from({ length: 6 }, (_, at) =>
       JSON.stringify({ size: 'x', contacts: [{ mail: `ann${at}@example.com` }] }),
     )
     const judged = judgeColumn(json, documents)
-    assert.equal(judged?.kind, 'FreeText')
+    assert.equal(judged?.kind, 'EmailAddress')
     assert.deepEqual(judged?.suggestion, { maskingFunction: 'Default' })
-    assert.equal(judgeColumn(json, ['{"a": 1}', '{"b": [true]}', '[]', '7', '"x"', 'null']), null)
+    assert.deepEqual(judged?.reasons, [
+      "one of its keys has 'mail' in it, as an e-mail address would",
+      '100 % of 6 sampled values under one of its keys look like an e-mail address',
+    ])
+    // Keys can be values: the reasons have none of them, and a document that was cut is read as far as it goes.
+    const cut = documents.map((document) => `{"ann.smith@example.com": 1, ${document.slice(1, -6)}`)
+    const found = judgeColumn(json, cut)
+    assert.equal(found?.kind, 'EmailAddress')
+    assert.ok(!JSON.stringify(found).includes('smith'))
+    assert.equal(judgeColumn(json, ['{"a": 1}', '{"b": [true]}', '[]', '7', '"x"']), null)
   })
 
   test('free text with addresses and numbers in it', () => {
