@@ -109,7 +109,8 @@ async function runIn(
   // With the last rule everything of ours goes, so everything is looked at.
   const looked = policy.rules.length === 0 ? undefined : focus
   const snapshot = await readSnapshot(tx, start, header, exempt, policy, looked)
-  const planned = await planWith(tx, snapshot, policy, phase, start.statementTimeout)
+  const rules = looked ? policy.rules.filter(concerns(snapshot, looked)) : policy.rules
+  const planned = await planWith(tx, snapshot, { ...policy, rules }, phase, start.statementTimeout)
   const { masked, isLeaving, finish } = planned
   const isGuarded = masked.length > 0 || (start.guard.isThere && !isLeaving)
   const claimed = isGuarded ? claims : []
@@ -207,6 +208,15 @@ async function raise(tx: Tx, { guard, isWatched }: Snapshot): Promise<Pick<TurnR
     ${isWatched ? swept : tx``} update ${tx(guard.schema)}.policy set epoch = coalesce(epoch, 0) + 1
     returning ${guard.schema}::regnamespace::oid || '/' || epoch as version, open`
   return now ?? { version: '', open: [] }
+}
+
+/** Rules of the tables in focus, and of what turned out to hang together with them. */
+function concerns({ relations, records }: Snapshot, focus: readonly Target[]): (rule: Target) => boolean {
+  const keyOf = ({ schema, table }: Target) => `${schema}\0${table}`
+  const pins = [...records.values()].flatMap(({ pins: own }) => own)
+  const named = [...relations.values()].map(({ schema, name }) => ({ schema, table: name }))
+  const tables = new Set([...focus, ...named, ...pins].map(keyOf))
+  return (rule) => tables.has(keyOf(rule))
 }
 
 const listSteps = ({ records, groups, finish }: Plan, claimed: readonly Statement[]) => [

@@ -7,6 +7,7 @@ import { checkConnections, driverOptions } from '../../db/driver-options.ts'
 import { choiceOf, type HostChoice } from '../../db/host-choice.ts'
 import type { HostGuard } from '../../db/host-guard.ts'
 import { withKnownSettings } from '../../db/known-settings.ts'
+import { nameStatement } from '../../db/prepared.ts'
 import type { SealedColumn } from '../../db/reseal.ts'
 import { createSql, type Sql } from '../../db/sql.ts'
 import { steadyOptions } from '../../db/steady-settings.ts'
@@ -158,7 +159,7 @@ async function reach<T>({ pool, hosts }: Reachable, ask: (sql: Sql) => Promise<T
     withKnownSettings(pool, async () => {
       const client = await takeConnection(pool, hosts)
       try {
-        const result = await client.query({ text, values })
+        const result = await client.query({ text, values, ...nameStatement(text) })
         client.release()
         return result
       } catch (error) {
