@@ -13,7 +13,8 @@ type FoundLeftover = Omit<Leftover, 'statement'> & {
 
 /**
  * Everything of ours in the database: what a restore removes, and what it could not remove. A role has the form of our
- * names and owns twins; or it has the name of one for this database, owns nothing here, and nobody else administers it.
+ * names and owns twins; or it has the name of one for this database, owns nothing here, and no other role has ADMIN on
+ * it.
  */
 export async function findLeftovers(sql: Sql, databaseId: string): Promise<Leftover[]> {
   const rows = await sql<FoundLeftover[]>`
